@@ -1,0 +1,2 @@
+//! oxshmem's own commands.
+fn main() {}

@@ -1,1 +1,71 @@
-//! oxshmem.
+//! What an oxshmem kernel is written against, and the traits by which a host launches it.
+//!
+//! The same code compiles for `nvptx64-nvidia-cuda`, where every operation becomes a few instructions, and for
+//! the host, where the emulator runs it. A kernel starts with `use oxshmem_device::prelude::*;`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`context`] | [`Shmem`], [`Collective`]: the first parameter of every kernel |
+//! | [`scope`] | thread, warp, block and grid: who performs an operation together |
+//! | [`sym`], [`global`], [`local`] | handles to memory: symmetric, local device memory, and a view to read and write either |
+//! | [`rma`] | `put`, `get`, `p`, `g`, `put_signal` |
+//! | [`signal`], [`wait`] | signal words, and waiting for them with a deadline |
+//! | [`atomic`] | read-modify-writes on symmetric words |
+//! | [`order`] | `fence`, `quiet`, `barrier_all`, grid barriers |
+//! | [`shared`] | typed layouts of the block's shared memory |
+//! | [`thread`], [`warp`] | indices, shuffles, votes |
+//! | [`launch`] | kernels as the host sees them |
+//! | [`abi`] | layouts that host and device share |
+#![cfg_attr(target_arch = "nvptx64", no_std, feature(asm_experimental_arch, link_llvm_intrinsics))]
+#![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
+
+pub mod abi;
+mod arch;
+pub mod atomic;
+pub mod context;
+mod copy;
+mod fault;
+pub mod global;
+pub mod launch;
+pub mod local;
+pub mod order;
+pub mod prelude;
+pub mod rma;
+pub mod scope;
+mod seam;
+pub mod shared;
+pub mod signal;
+pub mod sym;
+pub mod thread;
+pub mod wait;
+pub mod warp;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use arch::host::hooks;
+pub use atomic::Atomic;
+pub use bytemuck;
+pub use context::{Collective, Context, MayWait, Shmem};
+pub use global::Global;
+pub use half::{bf16, f16};
+pub use launch::LaunchConfig;
+pub use local::Local;
+pub use oxshmem_macros::{nvshmem_kernel, shared};
+pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp};
+pub use signal::{Signal, SignalOp};
+pub use sym::{Reach, Sym, Symmetric};
+pub use wait::Cmp;
+
+/// What generated code names. Not part of the API.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::abi::ContextAbi;
+    pub use crate::context::Context;
+    pub use crate::launch::{Arg, Kernel, KernelParam, LaunchConfig, Launcher, ParamVisitor, visit_param};
+    pub use crate::shared::{SharedField, base_of};
+}
+
+#[cfg(target_arch = "nvptx64")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    arch::trap()
+}

@@ -1,0 +1,206 @@
+//! The layouts that host and device share: the launch context, the control area at the start of every
+//! symmetric heap segment, and the error record. Nothing here has behaviour; a change of a layout changes
+//! [`ABI_VERSION`], which the loader compares.
+
+/// Version of every layout in this file. A kernel image built against another one is refused at load.
+pub const ABI_VERSION: u32 = 1;
+
+/// The launch context: the first parameter of every kernel, passed by value in the constant bank.
+///
+/// A block of integers read field by field; `device-std` never takes a reference to it, because that would
+/// copy it into local memory in every thread. Addresses are device virtual addresses (host addresses when
+/// emulated).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextAbi {
+    /// This PE's number, `0 .. n_pes`.
+    pub my_pe: u32,
+    /// How many PEs the job has.
+    pub n_pes: u32,
+    /// Address of this PE's heap segment; the control area stands at its start.
+    pub heap_base: u64,
+    /// Bytes of the heap segment that are mapped, the control area included.
+    pub heap_bytes: u64,
+    /// Address of `[u64; n_pes]`: the address of each PE's segment here, or 0 if it has none (slow path).
+    pub peer_bases: u64,
+    /// Address of this PE's [`ErrorRecord`], in host memory that the device can write.
+    pub error_record: u64,
+    /// Address of the process's alarm word (`u32`, host memory): non-zero once any PE is poisoned.
+    pub alarm: u64,
+    /// How long one wait may take, in units of the device's clock (nanoseconds; emulated: steps).
+    pub deadline: u64,
+    /// Which of the [`control::GRID_SLOTS`] grid-barrier words this launch uses.
+    pub grid_slot: u32,
+    /// Number of this launch on this PE, for the error record.
+    pub launch: u32,
+}
+
+/// The control area: the first [`BYTES`](control::BYTES) of every heap segment. All of it is zero at start
+/// and after `recover()`. Offsets are in bytes from the segment's start.
+///
+/// | offset | content |
+/// |---|---|
+/// | [`ABORT`](control::ABORT) | `u64`: non-zero tells this PE's waits to give up (1 + the PE that failed) |
+/// | [`CLAIM`](control::CLAIM) | `u32`: set by compare-and-swap by the thread that writes the error record |
+/// | [`TICKET`](control::TICKET) | `u32`: on PE 0 only, counts failures in the order in which they were claimed |
+/// | [`BARRIER`](control::BARRIER) | `u64` epoch, then `u64` flags, one per dissemination round |
+/// | [`GRID`](control::GRID) | `u32` grid-barrier words, one per slot, each in its own 64 bytes |
+pub mod control {
+    /// Size of the control area in bytes.
+    pub const BYTES: u64 = 64 * 1024;
+    /// Offset of the abort word.
+    pub const ABORT: u64 = 0;
+    /// Offset of the claim word.
+    pub const CLAIM: u64 = 64;
+    /// Offset of the ticket word.
+    pub const TICKET: u64 = 128;
+    /// Offset of `barrier_all`'s epoch; its flags start 64 bytes later.
+    pub const BARRIER: u64 = 4096;
+    /// Offset of `barrier_all`'s flags.
+    pub const BARRIER_FLAGS: u64 = BARRIER + 64;
+    /// Most rounds a barrier may need: 2^16 PEs.
+    pub const BARRIER_ROUNDS: u32 = 16;
+    /// Offset of the first grid-barrier word.
+    pub const GRID: u64 = 8192;
+    /// Bytes from one grid-barrier word to the next.
+    pub const GRID_STRIDE: u64 = 64;
+    /// How many grid-barrier words there are: that many streams of a PE may run collective kernels at once.
+    pub const GRID_SLOTS: u32 = 256;
+}
+
+/// State of an [`ErrorRecord`]: nothing was written.
+pub const RECORD_EMPTY: u32 = 0;
+/// State of an [`ErrorRecord`]: every other field is valid.
+pub const RECORD_COMPLETE: u32 = 2;
+
+/// What the first failing thread of a PE leaves for the host. `state` is written last, with release.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ErrorRecord {
+    /// [`RECORD_EMPTY`] or [`RECORD_COMPLETE`].
+    pub state: u32,
+    /// A [`Cause`] as its number.
+    pub cause: u32,
+    /// An [`Operation`] as its number.
+    pub operation: u32,
+    /// A [`Cmp`](crate::wait::Cmp) as its number, for waits.
+    pub cmp: u32,
+    /// Order of this failure among all PEs, from 0.
+    pub ticket: u32,
+    /// The PE whose thread failed.
+    pub pe: u32,
+    /// The PE that the operation named.
+    pub peer: u32,
+    /// The launch that failed ([`ContextAbi::launch`]).
+    pub launch: u32,
+    /// Block index, x, y, z.
+    pub block: [u32; 3],
+    /// Thread index in the block, x, y, z.
+    pub thread: [u32; 3],
+    /// Heap offset in bytes of the word or range that the operation named.
+    pub offset: u64,
+    /// The value waited for; for a length mismatch the destination's length; for an index the length.
+    pub expected: u64,
+    /// The value last seen; for a length mismatch the source's length; for an index the index.
+    pub seen: u64,
+}
+
+macro_rules! numbered {
+    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $value:literal => $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u32)]
+        #[non_exhaustive]
+        pub enum $name { $($(#[$vmeta])* $variant = $value,)* }
+
+        impl $name {
+            /// The variant of this number, if there is one.
+            pub const fn from_number(number: u32) -> Option<Self> {
+                match number { $($value => Some(Self::$variant),)* _ => None }
+            }
+
+            /// The name that reports print.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+numbered! {
+    /// Why a kernel was stopped.
+    Cause {
+        /// A wait reached its deadline.
+        Deadline = 1 => "deadline expired",
+        /// An operation named a PE that does not exist.
+        PeOutOfRange = 2 => "PE out of range",
+        /// Source and destination of a copy have different lengths.
+        LengthMismatch = 3 => "lengths differ",
+        /// An index or range lies outside its slice.
+        IndexOutOfRange = 4 => "index out of range",
+        /// A peer is not reachable by loads and stores and this kernel has no other path.
+        NoPath = 5 => "no path to the PE",
+        /// The kernel uses more shared memory than its launch declared.
+        SharedMemory = 6 => "shared memory not declared",
+    }
+}
+
+numbered! {
+    /// The operation that a thread was in, at the operation seam and in the error record.
+    Operation {
+        /// A kernel's own access to local memory.
+        Access = 0 => "access",
+        /// `put`.
+        Put = 1 => "put",
+        /// `get`.
+        Get = 2 => "get",
+        /// `p`.
+        P = 3 => "p",
+        /// `g`.
+        G = 4 => "g",
+        /// `put_signal`.
+        PutSignal = 5 => "put_signal",
+        /// `signal`, strong.
+        Signal = 6 => "signal",
+        /// `signal_weak`.
+        SignalWeak = 7 => "signal_weak",
+        /// `signal_fetch`.
+        SignalFetch = 8 => "signal_fetch",
+        /// `wait_until`.
+        WaitUntil = 9 => "wait_until",
+        /// `wait_reached`.
+        WaitReached = 10 => "wait_reached",
+        /// `test`.
+        Test = 11 => "test",
+        /// `fence`.
+        Fence = 12 => "fence",
+        /// `quiet`.
+        Quiet = 13 => "quiet",
+        /// `barrier_all`.
+        BarrierAll = 14 => "barrier_all",
+        /// A grid-wide barrier.
+        GridSync = 15 => "grid sync",
+        /// An atomic that returns nothing.
+        Atomic = 16 => "atomic",
+        /// An atomic that returns the old value.
+        AtomicFetch = 17 => "fetching atomic",
+        /// A shared-memory layout.
+        Shared = 18 => "shared memory",
+    }
+}
+
+const _: () = {
+    assert!(size_of::<ContextAbi>() == 64);
+    assert!(align_of::<ContextAbi>() == 8);
+    assert!(size_of::<ErrorRecord>() == 128);
+    assert!(
+        control::GRID + control::GRID_STRIDE * control::GRID_SLOTS as u64 <= control::BYTES
+            && control::BARRIER_FLAGS + 8 * control::BARRIER_ROUNDS as u64 <= control::GRID
+    );
+};

@@ -1,0 +1,161 @@
+//! What the emulator provides to a kernel that runs on the host: the two seams and the scheduler's services.
+//!
+//! The emulator enters a kernel thread with [`enter`], which puts its [`Hooks`] into a thread-local; a
+//! device's coroutines never change their operating-system thread. Without hooks every operation panics with
+//! a sentence that says to launch the kernel.
+
+use crate::abi::Operation;
+use core::panic::Location;
+use std::cell::Cell;
+
+/// Where a kernel thread stands: its indices and the launch's dimensions, x, y, z.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Thread index in the block.
+    pub thread_idx: [u32; 3],
+    /// Block index in the grid.
+    pub block_idx: [u32; 3],
+    /// Threads per block.
+    pub block_dim: [u32; 3],
+    /// Blocks in the grid.
+    pub grid_dim: [u32; 3],
+}
+
+/// The operation seam: one call of a public operation.
+#[derive(Clone, Copy, Debug)]
+pub struct OperationEvent {
+    /// Which operation.
+    pub operation: Operation,
+    /// Heap offset in bytes of what it names at the target, 0 where it names nothing.
+    pub offset: u64,
+    /// Bytes moved by this operation of the whole scope.
+    pub bytes: u64,
+    /// The PE that it names, or the own one.
+    pub pe: u32,
+}
+
+/// The instruction seam: one access or fence that a twin is about to carry out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instruction {
+    /// A load from global memory.
+    Load {
+        /// First byte.
+        address: u64,
+        /// Width in bytes.
+        bytes: u32,
+        /// How it is ordered.
+        order: Order,
+    },
+    /// A store to global memory.
+    Store {
+        /// First byte.
+        address: u64,
+        /// Width in bytes.
+        bytes: u32,
+        /// How it is ordered.
+        order: Order,
+    },
+    /// A read-modify-write of a word in global memory.
+    Atomic {
+        /// The word.
+        address: u64,
+        /// Width in bytes.
+        bytes: u32,
+        /// How it is ordered.
+        order: Order,
+    },
+    /// `fence.sc.sys`.
+    Fence,
+}
+
+/// How an access is ordered; scope is `.sys` unless the name says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Weak: may not race.
+    Weak,
+    /// `.relaxed.sys`.
+    Relaxed,
+    /// `.acquire.sys`.
+    Acquire,
+    /// `.release.sys`.
+    Release,
+    /// `.acquire.gpu`, `.acq_rel.gpu`.
+    Gpu,
+}
+
+/// Why a thread lets others run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// A communication operation: any other thread may run first.
+    Communication,
+    /// A poll found its condition false; the thread has nothing to do until some memory changes. `until` is
+    /// the time at which the wait expires.
+    PollFailed {
+        /// Deadline of the wait, in units of [`Hooks::now`].
+        until: u64,
+    },
+}
+
+/// What an emulated device does for the thread that it runs. All calls are made on the device's own
+/// operating-system thread.
+pub trait Hooks {
+    /// Where the running thread stands.
+    fn position(&self) -> Position;
+    /// The operation seam.
+    fn operation(&self, event: OperationEvent, at: &'static Location<'static>);
+    /// The instruction seam. The access follows after it returns.
+    fn instruction(&self, instruction: Instruction);
+    /// A point at which the scheduler may run another thread.
+    fn switch(&self, why: Switch);
+    /// Waits until every thread of the block that has not exited is here; tells whether any predicate was true.
+    fn block_barrier(&self, predicate: bool) -> bool;
+    /// Waits until every lane of `mask` that has not exited is here with its value, and returns all values by
+    /// lane (0 for a lane outside `mask` or gone) and the mask of the lanes that came.
+    fn warp_exchange(&self, mask: u32, value: u64) -> ([u64; 32], u32);
+    /// The lanes of the running thread's warp that have not exited.
+    fn active_lanes(&self) -> u32;
+    /// Address and size in bytes of the block's dynamic shared memory.
+    fn shared(&self) -> (u64, u32);
+    /// The device's clock, in the unit of [`ContextAbi::deadline`](crate::abi::ContextAbi::deadline).
+    fn now(&self) -> u64;
+    /// Ends the running thread by unwinding its coroutine.
+    fn exit(&self) -> !;
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<&'static dyn Hooks>> = const { Cell::new(None) };
+}
+
+/// Makes `hooks` this operating-system thread's hooks until the guard is dropped.
+#[must_use]
+pub fn enter(hooks: &'static dyn Hooks) -> Entered {
+    Entered { before: CURRENT.replace(Some(hooks)) }
+}
+
+/// Restores the hooks that stood before [`enter`].
+pub struct Entered {
+    before: Option<&'static dyn Hooks>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+    }
+}
+
+impl core::fmt::Debug for Entered {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Entered")
+    }
+}
+
+/// The hooks of this operating-system thread.
+pub(crate) fn current() -> &'static dyn Hooks {
+    match CURRENT.get() {
+        Some(hooks) => hooks,
+        None => panic!(
+            "an oxshmem device operation was called outside a kernel: run this kernel through its `launch`, \
+             not by calling the function"
+        ),
+    }
+}

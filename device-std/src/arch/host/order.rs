@@ -1,0 +1,30 @@
+//! Fences, time and the end of a thread: see `arch/ptx/order.rs`.
+
+use super::hooks::{Instruction, Switch, current};
+use core::sync::atomic::{Ordering, fence};
+
+/// `fence.sc.sys`.
+pub(crate) fn fence_sc_sys() {
+    current().instruction(Instruction::Fence);
+    fence(Ordering::SeqCst);
+}
+
+/// The device's clock.
+pub(crate) fn now() -> u64 {
+    current().now()
+}
+
+/// After a failed poll: lets other threads run.
+pub(crate) fn poll_failed(failed: u32, until: u64) {
+    let _ = failed;
+    current().switch(Switch::PollFailed { until });
+}
+
+/// Ends this thread.
+pub(crate) fn exit() -> ! {
+    current().exit()
+}
+
+/// How many failed polls there are between two looks at the abort word and the clock. Each: the scheduler
+/// moves the clock only when nothing else can happen.
+pub(crate) const POLLS_PER_CHECK: u32 = 1;

@@ -1,0 +1,44 @@
+//! Fences, time and the end of a thread.
+
+use core::arch::asm;
+
+/// `fence.sc.sys`: what `fence` and `quiet` need. `acq_rel` is too weak for both (it allows store buffering
+/// and 2+2W, PTX ISA 8.10.6) and costs the same.
+#[inline(always)]
+pub(crate) fn fence_sc_sys() {
+    // SAFETY: a fence touches no memory of the program; without `nomem` the compiler moves nothing across it.
+    unsafe { asm!("fence.sc.sys;", options(nostack)) };
+}
+
+/// Nanoseconds of `%globaltimer`, shared by all threads of a device.
+#[inline(always)]
+pub(crate) fn now() -> u64 {
+    let time: u64;
+    // SAFETY: reads a special register.
+    unsafe { asm!("mov.u64 {}, %globaltimer;", out(reg64) time, options(nostack, nomem)) };
+    time
+}
+
+/// Called after the `failed`-th poll in a row that found its condition false. Backs off, and says where the
+/// emulator may run another thread. `until` is the moment at which the wait expires.
+#[inline(always)]
+pub(crate) fn poll_failed(failed: u32, until: u64) {
+    let _ = until;
+    // The first polls go back to back: a signal over NVLink takes about a microsecond.
+    if failed > 64 {
+        // SAFETY: sleeps for a bounded time, touches nothing.
+        unsafe {
+            asm!("nanosleep.u32 {};", in(reg32) if failed > 4096 { 256u32 } else { 32u32 }, options(nostack))
+        };
+    }
+}
+
+/// Ends this thread. A barrier of the whole block counts only the threads that have not exited.
+#[inline(always)]
+pub(crate) fn exit() -> ! {
+    // SAFETY: `exit` ends the thread; a kernel's frame owns nothing that needs dropping.
+    unsafe { asm!("exit;", options(nostack, noreturn)) }
+}
+
+/// How many failed polls there are between two looks at the abort word and the clock.
+pub(crate) const POLLS_PER_CHECK: u32 = 1024;

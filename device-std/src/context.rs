@@ -1,0 +1,182 @@
+//! The kernel's context: who this PE is and how it reaches the others. The first parameter of every kernel,
+//! a `Copy` value passed by value everywhere.
+
+use crate::abi::{Cause, ContextAbi, Operation};
+use crate::arch::Word;
+use crate::fault::{Fault, fail};
+use crate::scope::{Block, Grid, Scoped, Thread, Warp};
+use crate::sym::Span;
+
+/// The context of a kernel that only initiates: put, get, atomic, signal, fence, quiet.
+///
+/// A kernel that waits, or that uses grid scope, takes [`Collective`] instead.
+#[derive(Clone, Copy, Debug)]
+pub struct Shmem {
+    pub(crate) abi: ContextAbi,
+}
+
+/// The context of a kernel that may wait for other PEs or for its own grid. Launching such a kernel is the
+/// collective launch: the host checks that all its blocks, and those of the other PEs on the same GPU, can be
+/// resident together, so that no block waits for one that never starts.
+///
+/// It dereferences to [`Shmem`].
+#[derive(Clone, Copy, Debug)]
+pub struct Collective {
+    shmem: Shmem,
+}
+
+/// [`Shmem`] or [`Collective`].
+#[diagnostic::on_unimplemented(
+    message = "the first parameter of an `#[nvshmem_kernel]` is its context: `Shmem` or `Collective`, not `{Self}`",
+    label = "not a context",
+    note = "take `Shmem` if the kernel only initiates, `Collective` if it waits or uses grid scope"
+)]
+pub trait Context: Copy + sealed::Sealed {
+    /// Whether a launch must check co-residency.
+    const COLLECTIVE: bool;
+    /// Wraps the launch parameter. Generated entries call this.
+    #[doc(hidden)]
+    fn from_abi(abi: ContextAbi) -> Self;
+    /// The initiating half.
+    fn shmem(self) -> Shmem;
+}
+
+/// A context that may wait. Only [`Collective`].
+#[diagnostic::on_unimplemented(
+    message = "a kernel that waits must take `Collective`: `{Self}` can only initiate",
+    label = "this operation waits",
+    note = "change the kernel's first parameter to `Collective`; its launch then checks that all blocks can be resident together"
+)]
+pub trait MayWait: Context {}
+impl MayWait for Collective {}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Shmem {}
+    impl Sealed for super::Collective {}
+}
+
+impl Context for Shmem {
+    const COLLECTIVE: bool = false;
+    #[inline(always)]
+    fn from_abi(abi: ContextAbi) -> Self {
+        Self { abi }
+    }
+    #[inline(always)]
+    fn shmem(self) -> Shmem {
+        self
+    }
+}
+
+impl Context for Collective {
+    const COLLECTIVE: bool = true;
+    #[inline(always)]
+    fn from_abi(abi: ContextAbi) -> Self {
+        Self { shmem: Shmem { abi } }
+    }
+    #[inline(always)]
+    fn shmem(self) -> Shmem {
+        self.shmem
+    }
+}
+
+impl core::ops::Deref for Collective {
+    type Target = Shmem;
+    #[inline(always)]
+    fn deref(&self) -> &Shmem {
+        &self.shmem
+    }
+}
+
+macro_rules! scopes {
+    ($context:ty) => {
+        impl $context {
+            /// The calling thread alone.
+            #[inline(always)]
+            pub fn thread(self) -> Scoped<Thread, Self> {
+                Scoped::new(self)
+            }
+
+            /// The calling thread's warp; all its threads call together.
+            #[inline(always)]
+            pub fn warp(self) -> Scoped<Warp, Self> {
+                Scoped::new(self)
+            }
+
+            /// The calling thread's block; all its threads call together.
+            #[inline(always)]
+            pub fn block(self) -> Scoped<Block, Self> {
+                Scoped::new(self)
+            }
+        }
+    };
+}
+scopes!(Shmem);
+scopes!(Collective);
+
+impl Collective {
+    /// All threads of the grid; all of them call together.
+    #[inline(always)]
+    pub fn grid(self) -> Scoped<Grid, Self> {
+        Scoped::new(self)
+    }
+}
+
+impl Shmem {
+    /// This PE's number, `0 .. n_pes()`.
+    #[inline(always)]
+    pub fn my_pe(self) -> u32 {
+        self.abi.my_pe
+    }
+
+    /// How many PEs the job has.
+    #[inline(always)]
+    pub fn n_pes(self) -> u32 {
+        self.abi.n_pes
+    }
+
+    /// The PE after this one; the last one's is PE 0.
+    #[inline(always)]
+    pub fn next_pe(self) -> u32 {
+        let next = self.abi.my_pe + 1;
+        if next == self.abi.n_pes { 0 } else { next }
+    }
+
+    /// The PE before this one; PE 0's is the last one.
+    #[inline(always)]
+    pub fn prev_pe(self) -> u32 {
+        (if self.abi.my_pe == 0 { self.abi.n_pes } else { self.abi.my_pe }) - 1
+    }
+
+    /// Address of the own copy of `span`; ends the kernel thread if the handle came from an index out of range.
+    #[inline(always)]
+    pub(crate) fn own_address(self, span: Span, operation: Operation) -> u64 {
+        self.checked(span, operation);
+        self.abi.heap_base + span.offset()
+    }
+
+    /// Address here of `pe`'s copy of `span`; ends the kernel thread if there is none.
+    #[inline(always)]
+    pub(crate) fn remote_address(self, span: Span, pe: u32, operation: Operation) -> u64 {
+        self.checked(span, operation);
+        if pe >= self.abi.n_pes {
+            let fault =
+                Fault { peer: pe, offset: span.offset(), ..Fault::new(Cause::PeOutOfRange, operation) };
+            fail(self, Fault { expected: u64::from(self.abi.n_pes), seen: u64::from(pe), ..fault });
+        }
+        // SAFETY: the table has `n_pes` entries, which do not change while kernels run.
+        let base = unsafe { u64::load_global(self.abi.peer_bases + 8 * u64::from(pe)) };
+        if base == 0 {
+            fail(self, Fault { peer: pe, offset: span.offset(), ..Fault::new(Cause::NoPath, operation) });
+        }
+        base + span.offset()
+    }
+
+    #[inline(always)]
+    fn checked(self, span: Span, operation: Operation) {
+        if let Some((index, length)) = span.out_of_range() {
+            let fault = Fault { peer: self.abi.my_pe, ..Fault::new(Cause::IndexOutOfRange, operation) };
+            fail(self, Fault { expected: length, seen: index, ..fault });
+        }
+    }
+}

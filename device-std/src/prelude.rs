@@ -1,0 +1,12 @@
+//! Everything that a kernel usually names.
+
+pub use crate::atomic::Atomic;
+pub use crate::context::{Collective, Shmem};
+pub use crate::global::Global;
+pub use crate::launch::LaunchConfig;
+pub use crate::local::Local;
+pub use crate::shared::{Shared, SharedSlice};
+pub use crate::signal::{Signal, SignalOp};
+pub use crate::sym::{Reach, Sym};
+pub use crate::wait::Cmp;
+pub use crate::{bf16, f16, nvshmem_kernel, shared, thread, warp};

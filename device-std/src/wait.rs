@@ -1,0 +1,224 @@
+//! Waiting for signals. Every wait has a deadline: a wait that returns has its condition true, and one that
+//! does not writes the error record and ends its scope's threads.
+
+use crate::abi::{Cause, Operation, control};
+use crate::arch::{Word, memory, order};
+use crate::context::{Context, MayWait, Shmem};
+use crate::fault::{Fault, report};
+use crate::scope::{Scope, Scoped};
+use crate::seam;
+use crate::signal::Signal;
+use crate::sym::Sym;
+
+/// Comparison of a signal with a value, both unsigned (OpenSHMEM 1.6, 9.11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Cmp {
+    /// Equal.
+    Eq = 0,
+    /// Not equal.
+    Ne = 1,
+    /// Greater than.
+    Gt = 2,
+    /// Greater than or equal.
+    Ge = 3,
+    /// Less than.
+    Lt = 4,
+    /// Less than or equal.
+    Le = 5,
+}
+
+impl Cmp {
+    /// Whether `seen` compares so with `value`.
+    #[inline(always)]
+    pub const fn holds(self, seen: u64, value: u64) -> bool {
+        match self {
+            Self::Eq => seen == value,
+            Self::Ne => seen != value,
+            Self::Gt => seen > value,
+            Self::Ge => seen >= value,
+            Self::Lt => seen < value,
+            Self::Le => seen <= value,
+        }
+    }
+
+    /// The comparison of this number, if there is one.
+    pub const fn from_number(number: u32) -> Option<Self> {
+        Some(match number {
+            0 => Self::Eq,
+            1 => Self::Ne,
+            2 => Self::Gt,
+            3 => Self::Ge,
+            4 => Self::Lt,
+            5 => Self::Le,
+            _ => return None,
+        })
+    }
+
+    /// As a report prints it.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Eq => "==",
+            Self::Ne => "!=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+        }
+    }
+}
+
+/// Whether a growing 64-bit counter that may wrap has reached `goal`: it is at most 2^63 - 1 ahead of it.
+#[inline(always)]
+pub const fn reached(seen: u64, goal: u64) -> bool {
+    seen.wrapping_sub(goal) as i64 >= 0
+}
+
+impl<S: Scope, C: Context> Scoped<S, C> {
+    /// Waits until this PE's own `signal` compares with `value`. What the strong signal or put_signal that
+    /// made it so covers is visible to the whole scope afterwards. All threads of the scope call it.
+    ///
+    /// Does not return if the deadline passes or a peer fails: see the crate's error record.
+    #[inline(always)]
+    #[track_caller]
+    pub fn wait_until(self, signal: Sym<Signal>, cmp: Cmp, value: u64)
+    where
+        C: MayWait,
+    {
+        seam::operation(Operation::WaitUntil, signal.offset(), 8, self.context().shmem().my_pe());
+        wait::<S>(self.context().shmem(), signal, Operation::WaitUntil, cmp, value, |seen| {
+            cmp.holds(seen, value)
+        });
+    }
+
+    /// Waits until this PE's own `signal`, a counter that grows, has reached `goal`; right also when it wraps.
+    /// As [`wait_until`](Self::wait_until) otherwise.
+    #[inline(always)]
+    #[track_caller]
+    pub fn wait_reached(self, signal: Sym<Signal>, goal: u64)
+    where
+        C: MayWait,
+    {
+        seam::operation(Operation::WaitReached, signal.offset(), 8, self.context().shmem().my_pe());
+        wait::<S>(self.context().shmem(), signal, Operation::WaitReached, Cmp::Ge, goal, |seen| {
+            reached(seen, goal)
+        });
+    }
+
+    /// Whether this PE's own `signal` compares with `value` now. If so, it orders as a wait does; if not, it
+    /// orders nothing. All threads of the scope call it and get the same answer; at grid scope each block
+    /// gets its own.
+    #[inline(always)]
+    #[track_caller]
+    pub fn test(self, signal: Sym<Signal>, cmp: Cmp, value: u64) -> bool {
+        let shmem = self.context().shmem();
+        seam::operation(Operation::Test, signal.offset(), 8, shmem.my_pe());
+        let address = shmem.own_address(signal.span(), Operation::Test);
+        let mut holds = false;
+        if S::polls() {
+            // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
+            holds = cmp.holds(unsafe { memory::load_acquire_u64(address) }, value);
+        }
+        S::any(holds)
+    }
+}
+
+#[inline(always)]
+fn wait<S: Scope>(
+    shmem: Shmem,
+    signal: Sym<Signal>,
+    operation: Operation,
+    cmp: Cmp,
+    expected: u64,
+    holds: impl Fn(u64) -> bool,
+) {
+    let address = shmem.own_address(signal.span(), operation);
+    let mut failed = false;
+    if S::polls() {
+        failed = poll(
+            shmem,
+            Poll { budget: shmem.abi.deadline },
+            || {
+                // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
+                let seen = unsafe { u64::load_relaxed(address) };
+                (holds(seen), seen)
+            },
+            |seen| {
+                let fault =
+                    Fault { cmp: cmp as u32, peer: shmem.my_pe(), ..Fault::new(Cause::Deadline, operation) };
+                report(shmem, Fault { offset: signal.offset(), expected, seen, ..fault });
+            },
+        );
+        // SAFETY: as above. Acquire: the relaxed polls ordered nothing.
+        unsafe { memory::load_acquire_u64(address) };
+    }
+    S::join(shmem, failed);
+}
+
+/// How long a poll may last, in the device's clock.
+#[derive(Clone, Copy)]
+pub(crate) struct Poll {
+    pub(crate) budget: u64,
+}
+
+/// Calls `look` until it says true. Returns true if the wait was given up: its time ran out (then
+/// `expired` was called with the value last seen) or a peer failed.
+#[inline(always)]
+pub(crate) fn poll(
+    shmem: Shmem,
+    poll: Poll,
+    look: impl Fn() -> (bool, u64),
+    expired: impl FnOnce(u64),
+) -> bool {
+    if look().0 {
+        return false;
+    }
+    let until = order::now().saturating_add(poll.budget);
+    let mut failed = 0u32;
+    loop {
+        failed = failed.wrapping_add(1);
+        order::poll_failed(failed, until);
+        let (holds, seen) = look();
+        if holds {
+            return false;
+        }
+        if failed.is_multiple_of(order::POLLS_PER_CHECK) {
+            // SAFETY: the own control area.
+            if unsafe { u64::load_relaxed(shmem.abi.heap_base + control::ABORT) } != 0 {
+                return true;
+            }
+            if order::now() >= until {
+                expired(seen);
+                return true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons_are_unsigned() {
+        for (cmp, seen, value, holds) in [
+            (Cmp::Gt, u64::MAX, 1, true),
+            (Cmp::Lt, u64::MAX, 1, false),
+            (Cmp::Ge, 7, 7, true),
+            (Cmp::Le, 8, 7, false),
+            (Cmp::Eq, 7, 7, true),
+            (Cmp::Ne, 7, 7, false),
+        ] {
+            assert_eq!(cmp.holds(seen, value), holds, "{seen} {} {value}", cmp.symbol());
+            assert_eq!(Cmp::from_number(cmp as u32), Some(cmp));
+        }
+        assert_eq!(Cmp::from_number(6), None);
+    }
+
+    #[test]
+    fn a_counter_that_wraps_is_still_reached() {
+        assert!(reached(3, u64::MAX - 2));
+        assert!(!reached(u64::MAX - 2, 3));
+        assert!(reached(5, 5));
+    }
+}

@@ -1,0 +1,481 @@
+//! [`Builder`]: what a build script or a tool asks for, and what it gets back.
+//!
+//! It puts the other rooms together: find a toolchain, build its sysroot once, compile for each architecture, apply the
+//! pass, lint, assemble if there is an assembler, embed.
+
+use std::collections::HashMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::arch::Arch;
+use crate::compile::Nested;
+use crate::embed;
+use crate::error::Error;
+use crate::lint;
+use crate::manifest::Manifest;
+use crate::marker::Marker;
+use crate::pass;
+use crate::process;
+use crate::ptx::Module;
+use crate::ptxas::{self, Resources};
+use crate::sysroot;
+use crate::toolchain::{self, HOW_TO_GET_ONE, Toolchain};
+
+/// The architectures that are built when none is named: newer GPUs run the newest of them too.
+const DEFAULT_ARCHS: &[&str] = &["sm_80", "sm_90"];
+
+/// The variables that change what a build does.
+const VARIABLES: &[&str] =
+    &["OXSHMEM_RUSTC", "OXSHMEM_CARGO", "OXSHMEM_PTX", "OXSHMEM_PTXAS", "OXSHMEM_CACHE", "DOCS_RS"];
+
+/// A device build of one kernels crate.
+///
+/// Defaults: images for `sm_80` (PTX 8.4) and `sm_90` (PTX 8.6), and for each further architecture that a kernel asks for
+/// by its marker; no line information; `ptxas` if one is found.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    package: Option<PathBuf>,
+    archs: Vec<String>,
+    debug: bool,
+    copy_to: Option<PathBuf>,
+    flags: Vec<String>,
+    features: Option<Vec<String>>,
+    ptxas: Option<Option<PathBuf>>,
+    nvdisasm: Option<PathBuf>,
+    progress: fn(&str),
+}
+
+/// A finished device build.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Built {
+    /// The package.
+    pub package: String,
+    /// The compiler, as in `rustc 1.96.0 (ac68faa20 2026-05-25)`.
+    pub toolchain: String,
+    /// One per architecture, in the order in which they were built.
+    pub images: Vec<Image>,
+    /// The local files on which the result depends.
+    pub inputs: Vec<PathBuf>,
+    /// What the user should know, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// The PTX of one architecture.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// The architecture.
+    pub arch: Arch,
+    /// Where the PTX lies.
+    pub path: PathBuf,
+    /// The PTX, after the pass.
+    pub ptx: String,
+    /// Its kernels, in the order of the text.
+    pub kernels: Vec<KernelReport>,
+    /// What the nested build took.
+    pub seconds: f64,
+}
+
+/// What is known of one kernel in one image.
+#[derive(Clone, Debug)]
+pub struct KernelReport {
+    /// The entry's symbol.
+    pub symbol: String,
+    /// What its marker asked for; `None` for an entry without a marker.
+    pub marker: Option<Marker>,
+    /// PTX instructions in its own body.
+    pub instructions: usize,
+    /// Machine instructions, where a disassembler was given.
+    pub sass_instructions: Option<usize>,
+    /// What it takes, where an assembler was there.
+    pub resources: Option<Resources>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// For the build script of a kernels crate: the package is the one being built (`CARGO_MANIFEST_DIR`).
+    pub fn new() -> Self {
+        Self {
+            package: None,
+            archs: Vec::new(),
+            debug: false,
+            copy_to: None,
+            flags: Vec::new(),
+            features: None,
+            ptxas: None,
+            nvdisasm: None,
+            progress: |line| eprintln!("oxshmem-builder: {line}"),
+        }
+    }
+
+    /// For a tool: the package whose folder or Cargo.toml is `path`.
+    pub fn for_package(path: impl Into<PathBuf>) -> Self {
+        Self { package: Some(path.into()), ..Self::new() }
+    }
+
+    /// Adds an architecture, as in `sm_90`; the first one named replaces the defaults.
+    pub fn arch(mut self, name: impl Into<String>) -> Self {
+        self.archs.push(name.into());
+        self
+    }
+
+    /// Adds several architectures; the first one named replaces the defaults.
+    pub fn archs<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.archs.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Whether the PTX names source lines, for profilers and `ptxas --generate-line-info`. Code stays the same.
+    pub fn debug(mut self, lines: bool) -> Self {
+        self.debug = lines;
+        self
+    }
+
+    /// Also writes the PTX to `path`; with several images each gets its architecture before the extension
+    /// (`kernels.ptx` becomes `kernels.sm_80.ptx`).
+    pub fn copy_to(mut self, path: impl Into<PathBuf>) -> Self {
+        self.copy_to = Some(path.into());
+        self
+    }
+
+    /// Adds a flag for the device's rustc.
+    pub fn rustc_flag(mut self, flag: impl Into<String>) -> Self {
+        self.flags.push(flag.into());
+        self
+    }
+
+    /// Builds with exactly these features of the package; without this, those that cargo chose (in a build script) or
+    /// the default ones.
+    pub fn features<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.features = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The assembler to use, or `None` for none; without this, [`ptxas::find`] decides.
+    pub fn ptxas(mut self, path: Option<PathBuf>) -> Self {
+        self.ptxas = Some(path);
+        self
+    }
+
+    /// A disassembler, to count machine instructions.
+    pub fn nvdisasm(mut self, path: impl Into<PathBuf>) -> Self {
+        self.nvdisasm = Some(path.into());
+        self
+    }
+
+    /// Who is told what takes long; without this, the standard error stream (which cargo shows only for a build script that
+    /// fails).
+    pub fn progress(mut self, tell: fn(&str)) -> Self {
+        self.progress = tell;
+        self
+    }
+
+    /// In a build script: compiles, checks and embeds the kernels, and tells cargo what the result depends on.
+    ///
+    /// Returns at once inside a device build (`OXSHMEM_DEVICE_BUILD`). With `OXSHMEM_PTX=off` or without a device
+    /// toolchain it embeds no PTX, and the reason for it.
+    ///
+    /// # Errors
+    /// Any [`Error`] but [`Error::NoToolchain`]; end the build with [`Error::exit`].
+    pub fn build(&self) -> Result<(), Error> {
+        if env::var_os("OXSHMEM_DEVICE_BUILD").is_some_and(|v| v == "1") {
+            return Ok(());
+        }
+        let out = script_path("OUT_DIR")?;
+        for variable in VARIABLES {
+            println!("cargo::rerun-if-env-changed={variable}");
+        }
+        let manifest = self.manifest()?;
+        if let Some(why) = switched_off()? {
+            return embed::write_missing(&out, &manifest.package, why);
+        }
+        let target = target_of_script(&out);
+        let features: Option<Vec<String>> = self.features.clone().or_else(script_features);
+        match self.compile_into(&manifest, &out, &target, features.as_deref()) {
+            Ok(built) => {
+                for input in &built.inputs {
+                    println!("cargo::rerun-if-changed={}", input.display());
+                }
+                for warning in &built.warnings {
+                    println!("cargo::warning={warning}");
+                }
+                embed::write(&out, &built)
+            }
+            Err(Error::NoToolchain) => {
+                println!("cargo::warning={}: {HOW_TO_GET_ONE}", manifest.package);
+                watch_for_a_toolchain();
+                println!("cargo::rerun-if-changed=build.rs");
+                embed::write_missing(&out, &manifest.package, HOW_TO_GET_ONE)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// For a tool: compiles and checks the kernels and returns all that is known about them. Writes below the workspace's
+    /// target folder.
+    ///
+    /// # Errors
+    /// Any [`Error`].
+    pub fn compile(&self) -> Result<Built, Error> {
+        let manifest = self.manifest()?;
+        let toolchain = Toolchain::find()?;
+        let target = target_of_workspace(&toolchain, &manifest)?;
+        let out = target.join("ptx").join(&manifest.package);
+        self.compile_with(&toolchain, &manifest, &out, &target, self.features.as_deref())
+    }
+
+    fn manifest(&self) -> Result<Manifest, Error> {
+        match &self.package {
+            Some(path) => Manifest::read(path),
+            None => Manifest::read(&script_path("CARGO_MANIFEST_DIR")?),
+        }
+    }
+
+    fn compile_into(
+        &self,
+        manifest: &Manifest,
+        out: &Path,
+        target: &Path,
+        features: Option<&[String]>,
+    ) -> Result<Built, Error> {
+        let toolchain = Toolchain::find()?;
+        self.compile_with(&toolchain, manifest, out, target, features)
+    }
+
+    fn compile_with(
+        &self,
+        toolchain: &Toolchain,
+        manifest: &Manifest,
+        out: &Path,
+        target: &Path,
+        features: Option<&[String]>,
+    ) -> Result<Built, Error> {
+        let mut archs = Vec::new();
+        let names: Vec<&str> = self.archs.iter().map(String::as_str).collect();
+        for name in if names.is_empty() { DEFAULT_ARCHS } else { &names } {
+            let arch = Arch::parse(name)?;
+            toolchain.check_arch(&arch)?;
+            if !archs.contains(&arch) {
+                archs.push(arch);
+            }
+        }
+        let sysroot = sysroot::ensure(toolchain, &target.join("cache"), &self.progress)?;
+        let nested = Nested {
+            toolchain,
+            sysroot: &sysroot,
+            manifest,
+            target,
+            out,
+            features,
+            debug: self.debug,
+            flags: &self.flags,
+        };
+        let mut built = Built {
+            package: manifest.package.clone(),
+            toolchain: toolchain.version.clone(),
+            images: Vec::new(),
+            inputs: vec![toolchain.rustc.clone()],
+            warnings: toolchain.warning().into_iter().collect(),
+        };
+        let mut next = 0;
+        while let Some(arch) = archs.get(next).cloned() {
+            next += 1;
+            (self.progress)(&format!("compiling `{}` for {arch}", manifest.package));
+            let compiled = nested.compile(&arch)?;
+            for needed in Marker::parse_all(&compiled.ptx)?.into_iter().filter_map(|marker| marker.arch) {
+                if !archs.iter().any(|have| have.serves(&needed)) {
+                    archs.push(needed);
+                }
+            }
+            let image =
+                self.finish(manifest, out, &arch, &compiled.ptx, compiled.seconds, &mut built.warnings)?;
+            built.images.push(image);
+            built.inputs.extend(compiled.inputs);
+        }
+        built.inputs.sort();
+        built.inputs.dedup();
+        self.copy(&built.images)?;
+        Ok(built)
+    }
+
+    /// Pass, lint, assembler.
+    fn finish(
+        &self,
+        manifest: &Manifest,
+        out: &Path,
+        arch: &Arch,
+        raw: &str,
+        seconds: f64,
+        warnings: &mut Vec<String>,
+    ) -> Result<Image, Error> {
+        let (ptx, markers) = pass::apply(raw, arch)?;
+        let path = out.join(format!("{}.{arch}.ptx", manifest.library));
+        fs::write(&path, &ptx).map_err(|e| Error::io("write", &path, e))?;
+        let findings = lint::check(&ptx, &markers);
+        if !findings.is_empty() {
+            let (package, arch) = (manifest.package.clone(), arch.name().to_owned());
+            return Err(Error::Lint { package, arch, ptx: path, findings });
+        }
+        let (resources, sass) = self.assemble(&path, arch, warnings)?;
+        let mut instructions = ptxas::ptx_instructions(&ptx);
+        let kernels = Module::parse(&ptx)
+            .entries()
+            .map(|entry| KernelReport {
+                marker: markers.iter().find(|m| m.kernel == entry.name).cloned(),
+                instructions: instructions.remove(&entry.name).unwrap_or(0),
+                sass_instructions: sass.get(&entry.name).copied(),
+                resources: resources.get(&entry.name).copied(),
+                symbol: entry.name.clone(),
+            })
+            .collect();
+        Ok(Image { arch: arch.clone(), path, ptx, kernels, seconds })
+    }
+
+    #[expect(clippy::type_complexity, reason = "two maps by kernel, used once")]
+    fn assemble(
+        &self,
+        ptx: &Path,
+        arch: &Arch,
+        warnings: &mut Vec<String>,
+    ) -> Result<(HashMap<String, Resources>, HashMap<String, usize>), Error> {
+        let Some(program) = self.ptxas.clone().unwrap_or_else(ptxas::find) else {
+            return Ok(Default::default());
+        };
+        let cubin = self.nvdisasm.as_ref().map(|_| ptx.with_extension("cubin"));
+        let resources = match ptxas::assemble(&program, ptx, arch, cubin.as_deref()) {
+            Ok(resources) => resources,
+            Err(error) if ptxas::is_too_old(&error) => {
+                warnings
+                    .push(format!("{} is too old for {arch}: registers are not known", program.display()));
+                return Ok(Default::default());
+            }
+            Err(error) => return Err(error),
+        };
+        let sass = match (&self.nvdisasm, &cubin) {
+            (Some(nvdisasm), Some(cubin)) => {
+                let counts = ptxas::sass_instructions(nvdisasm, cubin);
+                ptxas::discard(cubin);
+                counts?
+            }
+            _ => HashMap::new(),
+        };
+        Ok((resources, sass))
+    }
+
+    fn copy(&self, images: &[Image]) -> Result<(), Error> {
+        let Some(path) = &self.copy_to else { return Ok(()) };
+        for image in images {
+            let to = if images.len() == 1 {
+                path.clone()
+            } else {
+                let extension = path.extension().map_or("ptx".into(), |e| e.to_string_lossy().into_owned());
+                path.with_extension(format!("{}.{extension}", image.arch))
+            };
+            fs::write(&to, &image.ptx).map_err(|e| Error::io("write", to, e))?;
+        }
+        Ok(())
+    }
+}
+
+fn script_path(variable: &'static str) -> Result<PathBuf, Error> {
+    env::var_os(variable).map(PathBuf::from).ok_or(Error::NotABuildScript { variable })
+}
+
+/// Why no PTX is wanted, if none is.
+fn switched_off() -> Result<Option<&'static str>, Error> {
+    if env::var_os("DOCS_RS").is_some() {
+        return Ok(Some("docs.rs builds no PTX"));
+    }
+    match env::var("OXSHMEM_PTX").unwrap_or_default().as_str() {
+        "" | "on" => Ok(None),
+        "off" => Ok(Some("OXSHMEM_PTX=off")),
+        other => {
+            let expected = "`on` (the default) or `off`";
+            Err(Error::Variable { name: "OXSHMEM_PTX", value: other.to_owned(), expected })
+        }
+    }
+}
+
+/// The features that cargo chose for the package whose build script this is.
+fn script_features() -> Option<Vec<String>> {
+    let chosen = env::var("CARGO_CFG_FEATURE").ok()?;
+    Some(chosen.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+/// `<target>/oxshmem-device` for a build script whose `OUT_DIR` is `<target>[/<triple>]/<profile>/build/<unit>/out`: one
+/// folder per workspace, and not the outer build's, whose lock is held. Cargo tags the target folder and each triple's.
+fn target_of_script(out: &Path) -> PathBuf {
+    let tagged = |folder: &&Path| folder.join("CACHEDIR.TAG").is_file();
+    let Some(inner) = out.ancestors().skip(1).take(7).find(tagged) else { return out.join("oxshmem-device") };
+    let outer = inner.parent().filter(tagged).unwrap_or(inner);
+    outer.join("oxshmem-device")
+}
+
+fn target_of_workspace(toolchain: &Toolchain, manifest: &Manifest) -> Result<PathBuf, Error> {
+    if let Some(folder) = env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty()) {
+        let folder = PathBuf::from(folder);
+        let folder = std::path::absolute(&folder).map_err(|e| Error::io("find", &folder, e))?;
+        return Ok(folder.join("oxshmem-device"));
+    }
+    let mut cargo = process::command(&toolchain.cargo);
+    cargo.current_dir(&manifest.folder).env("RUSTC", &toolchain.rustc);
+    let output = process::run(cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]))?;
+    let said = process::stdout(&output);
+    let folder = said.split("\"target_directory\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    match folder {
+        Some(folder) => Ok(PathBuf::from(folder.replace("\\\\", "\\")).join("oxshmem-device")),
+        None => {
+            let why = format!("cargo cannot read it: {}", process::stderr(&output).trim());
+            Err(Error::Package { path: manifest.folder.clone(), why })
+        }
+    }
+}
+
+/// Makes cargo run the script again after something was installed: these files change then, and seldom otherwise.
+fn watch_for_a_toolchain() {
+    let rustup = toolchain::rustup_home().map(|home| home.join("update-hashes"));
+    for path in rustup.into_iter().chain([PathBuf::from("/var/lib/dpkg/status")]).filter(|path| path.exists())
+    {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+}
+
+/// [`Builder`] in the shape of rust-cuda's `cuda_builder::CudaBuilder`, for build scripts that come from there.
+#[derive(Clone, Debug)]
+pub struct CudaBuilder(Builder);
+
+impl CudaBuilder {
+    /// For the kernels crate at `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(Builder::for_package(path))
+    }
+
+    /// As [`Builder::arch`].
+    pub fn arch(self, name: impl Into<String>) -> Self {
+        Self(self.0.arch(name))
+    }
+
+    /// As [`Builder::debug`].
+    pub fn debug(self, lines: bool) -> Self {
+        Self(self.0.debug(lines))
+    }
+
+    /// As [`Builder::copy_to`].
+    pub fn copy_to(self, path: impl Into<PathBuf>) -> Self {
+        Self(self.0.copy_to(path))
+    }
+
+    /// As [`Builder::build`].
+    ///
+    /// # Errors
+    /// As [`Builder::build`].
+    pub fn build(self) -> Result<(), Error> {
+        self.0.build()
+    }
+}

@@ -1,0 +1,279 @@
+//! One kernels crate to PTX for one architecture, by a nested cargo of the device toolchain.
+//!
+//! The crate is compiled as a `cdylib` with fat LTO and `--emit=link,asm` (with `asm` alone LTO is silently skipped and
+//! `core` stays undefined); the linker is `true`, so that no linker is needed. Three flags keep barriers where they
+//! were written. The crate attributes that device code needs are given here: kernels are plain Rust on the host.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Instant;
+
+use crate::arch::Arch;
+use crate::error::{Dependency, Error};
+use crate::manifest::Manifest;
+use crate::process;
+use crate::toolchain::{TARGET, Toolchain};
+
+/// Unstable features that device code may use without saying so.
+const FEATURES: &str =
+    "abi_ptx,asm_experimental_arch,link_llvm_intrinsics,stdarch_nvptx,f16,core_float_math,float_algebraic";
+
+const FLAGS: &[&str] = &[
+    // Each of these three moves or copies barriers and asm between the arms of a divergent branch (tried, LLVM 22).
+    "-Zmir-enable-passes=-JumpThreading",
+    "-Cllvm-args=-simplifycfg-max-small-block-size=0",
+    "-Cllvm-args=-simplifycfg-hoist-common=false",
+    "-Clinker=true",
+    "-Zunstable-options",
+    "-Cpanic=immediate-abort",
+    "-Zcrate-attr=no_std",
+    // What follows from the attributes and the entries' ABI, and is no fault of the kernels' author.
+    "-Ainternal_features",
+    "-Aunused_features",
+    "-Astable_features",
+    "-Aduplicate_features",
+    "-Aunused_attributes",
+    "-Aimproper_ctypes_definitions",
+];
+
+const PROFILE: &[&str] = &[
+    "profile.release.opt-level=3",
+    "profile.release.lto=\"fat\"",
+    "profile.release.codegen-units=1",
+    "profile.release.panic=\"abort\"",
+    "profile.release.debug=false",
+    "profile.release.strip=\"none\"",
+    "profile.release.incremental=false",
+];
+
+/// A device build of one package.
+pub(crate) struct Nested<'a> {
+    pub toolchain: &'a Toolchain,
+    pub sysroot: &'a Path,
+    pub manifest: &'a Manifest,
+    /// The target folder of device builds; not the outer build's, whose lock is held.
+    pub target: &'a Path,
+    /// Where the compiler's PTX goes.
+    pub out: &'a Path,
+    /// The package's features; `None` for its defaults.
+    pub features: Option<&'a [String]>,
+    pub debug: bool,
+    pub flags: &'a [String],
+}
+
+/// What it brought.
+pub(crate) struct Compiled {
+    pub ptx: String,
+    /// The local source files that went into it.
+    pub inputs: Vec<PathBuf>,
+    pub seconds: f64,
+}
+
+impl Nested<'_> {
+    /// Compiles for one architecture.
+    ///
+    /// # Errors
+    /// [`Error::Compile`] with the compiler's output; [`Error::Ptx`] if it wrote none.
+    pub(crate) fn compile(&self, arch: &Arch) -> Result<Compiled, Error> {
+        self.toolchain.check_arch(arch)?;
+        let start = Instant::now();
+        fs::create_dir_all(self.out).map_err(|e| Error::io("create", self.out, e))?;
+        let path = self.out.join(format!("{}.{arch}.s", self.manifest.library));
+        // A file of an earlier build must not pass for this one's.
+        let _ = fs::remove_file(&path);
+
+        // What the outer build fetched and locked should do; if it does not, cargo says so in these words.
+        let has_lock = self.manifest.folder.ancestors().any(|folder| folder.join("Cargo.lock").is_file());
+        let mut output = self.cargo(arch, &path, has_lock)?;
+        if !output.status.success() && has_lock && wants_network(&process::stderr(&output)) {
+            output = self.cargo(arch, &path, false)?;
+        }
+        if !output.status.success() {
+            return Err(self.failed(arch, &output));
+        }
+        let ptx = fs::read_to_string(&path).map_err(|e| Error::io("read the PTX", &path, e))?;
+        if !ptx.contains(".target sm_") || ptx.contains('\0') {
+            return Err(Error::Ptx { path, why: "the compiler wrote something that is no PTX".into() });
+        }
+        Ok(Compiled { ptx, inputs: self.inputs(), seconds: start.elapsed().as_secs_f64() })
+    }
+
+    fn cargo(&self, arch: &Arch, ptx: &Path, frozen: bool) -> Result<Output, Error> {
+        let mut cargo = process::command(&self.toolchain.cargo);
+        cargo
+            .current_dir(&self.manifest.folder)
+            .env("RUSTC", &self.toolchain.rustc)
+            .env("OXSHMEM_DEVICE_BUILD", "1")
+            .env("CARGO_ENCODED_RUSTFLAGS", self.encoded_flags(arch))
+            .env("CARGO_TERM_COLOR", "never")
+            .args(["rustc", "--lib", "--crate-type", "cdylib", "--release", "--target", TARGET])
+            .arg("--manifest-path")
+            .arg(self.manifest.folder.join("Cargo.toml"))
+            .arg("--target-dir")
+            .arg(self.target);
+        for setting in PROFILE {
+            cargo.args(["--config", setting]);
+        }
+        if let Some(features) = self.features {
+            cargo.arg("--no-default-features");
+            if !features.is_empty() {
+                cargo.arg("--features").arg(features.join(","));
+            }
+        }
+        if frozen {
+            cargo.arg("--frozen");
+        }
+        let mut emit = OsString::from("--emit=link,asm=");
+        emit.push(ptx);
+        cargo.arg("--").arg(emit);
+        process::run(&mut cargo)
+    }
+
+    /// With `--target` these reach device crates only, not proc macros and build scripts.
+    fn encoded_flags(&self, arch: &Arch) -> OsString {
+        let mut all = OsString::from("--sysroot\x1f");
+        all.push(self.sysroot);
+        let mut add = |flag: &str| {
+            all.push("\x1f");
+            all.push(flag);
+        };
+        add(&format!("-Ctarget-cpu={arch}"));
+        add(&format!("-Ctarget-feature={}", arch.ptx_feature()));
+        add(&format!("-Zcrate-attr=feature({FEATURES})"));
+        FLAGS.iter().for_each(|flag| add(flag));
+        if self.debug {
+            add("-Cdebuginfo=line-directives-only");
+        }
+        self.flags.iter().for_each(|flag| add(flag));
+        all
+    }
+
+    fn failed(&self, arch: &Arch, output: &Output) -> Error {
+        let said = without_noise(&process::stderr(output));
+        let dependency = culprit(&said, &self.manifest.package).map(|name| {
+            let used_by = self.used_by(&name);
+            Dependency { name, used_by }
+        });
+        Error::Compile {
+            package: self.manifest.package.clone(),
+            arch: arch.name().to_owned(),
+            dependency,
+            output: said,
+        }
+    }
+
+    fn used_by(&self, dependency: &str) -> String {
+        let mut cargo = process::command(&self.toolchain.cargo);
+        cargo.current_dir(&self.manifest.folder).env("RUSTC", &self.toolchain.rustc).args([
+            "tree",
+            "--offline",
+            "--edges",
+            "normal",
+            "--target",
+            TARGET,
+            "--invert",
+            dependency,
+        ]);
+        match process::run(&mut cargo) {
+            Ok(output) if output.status.success() => process::stdout(&output),
+            _ => String::new(),
+        }
+    }
+
+    /// From cargo's dep-info: sources of this package and of those it uses by path.
+    fn inputs(&self) -> Vec<PathBuf> {
+        let file = self.target.join(TARGET).join("release").join(format!("{}.d", self.manifest.library));
+        let mut all = dep_info(&fs::read_to_string(file).unwrap_or_default());
+        if all.is_empty() {
+            all.push(self.manifest.folder.join("src"));
+        }
+        let mut manifests = Vec::new();
+        for source in &all {
+            let owner =
+                source.ancestors().map(|folder| folder.join("Cargo.toml")).find(|file| file.is_file());
+            manifests.extend(owner);
+        }
+        all.extend(manifests);
+        all.push(self.manifest.folder.join("Cargo.toml"));
+        all.sort();
+        all.dedup();
+        all
+    }
+}
+
+/// Whether cargo failed only because it was told to stay offline and keep the lock file.
+fn wants_network(said: &str) -> bool {
+    ["--frozen", "--locked", "--offline"].iter().any(|flag| said.contains(flag))
+}
+
+/// A package other than ours that did not compile.
+fn culprit(said: &str, package: &str) -> Option<String> {
+    let quoted =
+        |line: &str| line.split('`').nth(1).and_then(|name| name.split(' ').next()).map(str::to_owned);
+    said.lines()
+        .filter(|line| {
+            line.contains("could not compile `") || line.contains("failed to run custom build command for `")
+        })
+        .filter_map(quoted)
+        .find(|name| name != package)
+}
+
+/// The output without the note on target features, which rustc prints for every crate.
+fn without_noise(said: &str) -> String {
+    let noise = |block: &&str| {
+        !block.trim_start().starts_with("warning: unstable feature specified for `-Ctarget-feature`")
+    };
+    said.split("\n\n").filter(noise).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The prerequisites of a make rule; a space in a name is written `\ `.
+fn dep_info(text: &str) -> Vec<PathBuf> {
+    let Some((_, sources)) = text.lines().next().and_then(|line| line.split_once(": ")) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    let mut name = String::new();
+    let mut characters = sources.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' if characters.peek() == Some(&' ') => name.extend(characters.next()),
+            ' ' if name.is_empty() => {}
+            ' ' => all.push(PathBuf::from(std::mem::take(&mut name))),
+            c => name.push(c),
+        }
+    }
+    if !name.is_empty() {
+        all.push(PathBuf::from(name));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dependency_to_blame_is_named() {
+        let said = "error[E0463]: can't find crate for `std`\n\nerror: could not compile `libc` (lib) due to 1 error\n";
+        assert_eq!(culprit(said, "ring").as_deref(), Some("libc"));
+        let script = "error: failed to run custom build command for `mpi-sys v0.2.3`\n";
+        assert_eq!(culprit(script, "ring").as_deref(), Some("mpi-sys"));
+        assert_eq!(culprit("error: could not compile `ring` (lib) due to 1 error\n", "ring"), None);
+    }
+
+    #[test]
+    fn dep_info_is_split_at_plain_spaces() {
+        let text = "/t/kern.ptx: /a/src/lib.rs /b\\ c/src/lib.rs\n\n";
+        assert_eq!(dep_info(text), [PathBuf::from("/a/src/lib.rs"), PathBuf::from("/b c/src/lib.rs")]);
+        assert!(dep_info("").is_empty());
+    }
+
+    #[test]
+    fn the_feature_note_is_not_shown() {
+        let said = "   Compiling a\nwarning: x\n\nwarning: unstable feature specified for `-Ctarget-feature`: `ptx84`\n  |\n  \
+                    = note: n\n\nerror: e\n";
+        assert_eq!(without_noise(said), "   Compiling a\nwarning: x\n\nerror: e\n");
+    }
+}

@@ -1,0 +1,329 @@
+//! The lint: rules for device code that the compiler lets pass and that are wrong, or ruinously slow, on a GPU.
+//!
+//! Each was found by trying (LLVM 22): read-modify-writes lose their order and scope, a run-time `memcpy` becomes a loop
+//! over bytes, `&T` parameters become loads that may be stale. The arch layer's own exceptions carry a comment on the
+//! line: `// @nc` for a non-coherent load, `// @byte` for a byte of a copy's tail.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+
+use crate::marker::Marker;
+use crate::ptx::{Function, Module, Statement, names};
+
+/// External functions that the driver provides, so that a module may leave them undefined.
+const PROVIDED: &[&str] = &["vprintf"];
+
+/// Which rule was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rule {
+    /// An `atom` or `red` without an explicit order and scope.
+    BareAtomic,
+    /// A loop that copies or fills memory one byte at a time.
+    ByteLoop,
+    /// A non-coherent load that the arch layer did not mark.
+    NonCoherentLoad,
+    /// Local memory in a kernel that is not allowed to use it.
+    LocalMemory,
+    /// A function or variable that nothing defines.
+    Undefined,
+    /// A call whose target is not known.
+    IndirectCall,
+}
+
+/// One breach of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule.
+    pub rule: Rule,
+    /// The kernel or function in which it was found.
+    pub function: String,
+    /// Line in the PTX, counted from 1.
+    pub line: usize,
+    /// What stands there.
+    pub text: String,
+    /// More about it, as in "through the call of `f`".
+    pub note: String,
+}
+
+impl Rule {
+    /// What is wrong and what to do, in one sentence each.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::BareAtomic => {
+                "an atomic without explicit order and scope is relaxed and reaches one GPU only. \
+                 `core::sync::atomic` read-modify-writes compile to this: use the atomics of oxshmem_device"
+            }
+            Self::ByteLoop => {
+                "a loop moves memory one byte at a time. `copy_nonoverlapping`, `copy_from_slice`, `fill` and large \
+                 struct copies with a run-time length compile to this: use the copies of oxshmem_device"
+            }
+            Self::NonCoherentLoad => {
+                "a non-coherent load may be stale for memory that a peer writes. A `&T` parameter compiles to this: \
+                 pass a raw pointer or a handle"
+            }
+            Self::LocalMemory => {
+                "the kernel keeps values in local memory (slow, in every thread). Indexing an array with a run-time \
+                 value, or handing a reference to a function that is not inlined, compiles to this: use constant indices \
+                 and inline, or allow it with #[nvshmem_kernel(local = allow)]"
+            }
+            Self::Undefined => {
+                "nothing defines this name on the device: the module would not load. Call only functions that have a \
+                 device body"
+            }
+            Self::IndirectCall => {
+                "a call through a pointer has no known stack size and no known callee. `dyn Trait` and `fn` values compile \
+                 to this: use generics"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, function, line, text, note } = self;
+        write!(f, "in `{}`, PTX line {line}: `{text}`{note}: {}.", readable(function), rule.advice())
+    }
+}
+
+/// Checks a module after the pass. `markers` says what its kernels may do.
+pub fn check(ptx: &str, markers: &[Marker]) -> Vec<Finding> {
+    let module = Module::parse(ptx);
+    let mut findings = Vec::new();
+    for function in &module.functions {
+        bare_atomics(function, &mut findings);
+        byte_loops(function, &mut findings);
+        non_coherent_loads(&module, function, &mut findings);
+        indirect_calls(function, &mut findings);
+    }
+    local_memory(&module, markers, &mut findings);
+    undefined(&module, &mut findings);
+    findings.sort_by_key(|finding| finding.line);
+    findings
+}
+
+fn finding(rule: Rule, function: &Function, statement: &Statement) -> Finding {
+    let text = statement.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Finding { rule, function: function.name.clone(), line: statement.line + 1, text, note: String::new() }
+}
+
+fn bare_atomics(function: &Function, findings: &mut Vec<Finding>) {
+    for s in function.instructions() {
+        let opcode = s.opcode();
+        if !["atom.", "red.", "multimem.red."].iter().any(|prefix| opcode.starts_with(prefix)) {
+            continue;
+        }
+        let ordered = ["relaxed", "acquire", "release", "acq_rel"].iter().any(|order| s.has(order));
+        let scoped = ["cta", "cluster", "gpu", "sys"].iter().any(|scope| s.has(scope));
+        if !ordered || !scoped {
+            findings.push(finding(Rule::BareAtomic, function, s));
+        }
+    }
+}
+
+fn is_byte_wide(s: &Statement) -> bool {
+    ["b8", "u8", "s8"].iter().any(|width| s.has(width)) && !s.has("v2") && !s.has("v4")
+}
+
+/// A copy stores in a loop the very byte that it loaded there; a fill is a tiny loop that steps by one byte.
+fn byte_loops(function: &Function, findings: &mut Vec<Finding>) {
+    let mut lines = BTreeSet::new();
+    for range in function.loops() {
+        let body = &function.statements[range];
+        let mut bytes: HashSet<&str> = HashSet::new();
+        let mut stores = Vec::new();
+        for s in body.iter().filter(|s| s.is_instruction() && !s.marked("@byte")) {
+            let opcode = s.opcode();
+            let mut operands = names(s.operands());
+            if opcode.starts_with("ld.") && is_byte_wide(s) {
+                bytes.extend(operands.next());
+            } else if (opcode.starts_with("cvt.") || opcode.starts_with("mov."))
+                && let (Some(to), Some(from)) = (operands.next(), operands.next())
+                && bytes.contains(from)
+            {
+                bytes.insert(to);
+            } else if opcode.starts_with("st.") && is_byte_wide(s) {
+                stores.push(s);
+            }
+        }
+        let copies =
+            stores.iter().filter(|s| names(s.operands()).last().is_some_and(|value| bytes.contains(value)));
+        let by_one = |s: &Statement| {
+            (s.opcode() == "add.s64" || s.opcode() == "add.s32")
+                && s.operands().split(',').next_back().is_some_and(|step| matches!(step.trim(), "1" | "-1"))
+        };
+        let fills = stores.iter().filter(|_| {
+            let size = body.iter().filter(|s| s.is_instruction()).count();
+            bytes.is_empty() && size <= 7 && body.iter().any(by_one)
+        });
+        for s in copies.chain(fills) {
+            if lines.insert((s.line, s.text.clone())) {
+                findings.push(finding(Rule::ByteLoop, function, s));
+            }
+        }
+    }
+}
+
+/// A load from a constant table of the module itself cannot be stale and is allowed.
+fn non_coherent_loads(module: &Module, function: &Function, findings: &mut Vec<Finding>) {
+    let loads: Vec<&Statement> = function
+        .instructions()
+        .filter(|s| s.opcode().starts_with("ld.") && s.has("nc") && !s.marked("@nc"))
+        .collect();
+    if loads.is_empty() {
+        return;
+    }
+    let is_table =
+        |name: &str| module.variables.get(name).is_some_and(|v| v.space != ".shared" && !v.external);
+    let mut tables: HashSet<&str> = HashSet::new();
+    loop {
+        let before = tables.len();
+        for s in function.instructions() {
+            let opcode = s.opcode();
+            if ["mov.", "add.", "cvta.", "mad.", "or."].iter().any(|prefix| opcode.starts_with(prefix)) {
+                let mut operands = names(s.operands());
+                if let Some(to) = operands.next()
+                    && operands.any(|from| is_table(from) || tables.contains(from))
+                {
+                    tables.insert(to);
+                }
+            }
+        }
+        if tables.len() == before {
+            break;
+        }
+    }
+    for s in loads {
+        let address = s.operands().split('[').nth(1).unwrap_or("");
+        if !names(address).any(|name| is_table(name) || tables.contains(name)) {
+            findings.push(finding(Rule::NonCoherentLoad, function, s));
+        }
+    }
+}
+
+fn uses_local(function: &Function) -> Option<&Statement> {
+    function.statements.iter().find(|s| {
+        s.opcode() == ".local"
+            || (s.is_instruction()
+                && s.has("local")
+                && (s.opcode().starts_with("ld.") || s.opcode().starts_with("st.")))
+    })
+}
+
+fn local_memory(module: &Module, markers: &[Marker], findings: &mut Vec<Finding>) {
+    for entry in module.entries() {
+        if markers.iter().any(|m| m.kernel == entry.name && m.local) {
+            continue;
+        }
+        for function in reached(module, entry) {
+            let Some(statement) = uses_local(function) else { continue };
+            let mut found = finding(Rule::LocalMemory, entry, statement);
+            if function.name != entry.name {
+                found.note = format!(" in `{}`, which it calls", readable(&function.name));
+            }
+            findings.push(found);
+        }
+    }
+}
+
+/// The function and all that it reaches by direct calls.
+fn reached<'m>(module: &'m Module, from: &'m Function) -> Vec<&'m Function> {
+    let mut found = vec![from];
+    let mut at = 0;
+    while let Some(function) = found.get(at).copied() {
+        for (_, target) in function.calls() {
+            if let Some(callee) = target.and_then(|name| module.function(name))
+                && !found.iter().any(|f| f.name == callee.name)
+            {
+                found.push(callee);
+            }
+        }
+        at += 1;
+    }
+    found
+}
+
+fn indirect_calls(function: &Function, findings: &mut Vec<Finding>) {
+    for (statement, target) in function.calls() {
+        if target.is_none() {
+            findings.push(finding(Rule::IndirectCall, function, statement));
+        }
+    }
+}
+
+fn undefined(module: &Module, findings: &mut Vec<Finding>) {
+    let defined = |name: &str| module.function(name).is_some_and(|f| f.body.is_some());
+    for declared in module.functions.iter().filter(|f| f.body.is_none()) {
+        if defined(&declared.name) || PROVIDED.contains(&declared.name.as_str()) {
+            continue;
+        }
+        let callers: Vec<String> = module
+            .functions
+            .iter()
+            .filter(|f| f.calls().any(|(_, target)| target == Some(declared.name.as_str())))
+            .map(|f| format!("`{}`", readable(&f.name)))
+            .collect();
+        let note =
+            if callers.is_empty() { String::new() } else { format!(", called by {}", callers.join(", ")) };
+        findings.push(Finding {
+            rule: Rule::Undefined,
+            function: declared.name.clone(),
+            line: declared.header.start + 1,
+            text: format!(".extern .func {}", declared.name),
+            note,
+        });
+    }
+    for function in &module.functions {
+        for (statement, target) in function.calls() {
+            if let Some(target) = target
+                && module.function(target).is_none()
+            {
+                findings.push(finding(Rule::Undefined, function, statement));
+            }
+        }
+    }
+    for (name, variable) in &module.variables {
+        if variable.external && variable.space != ".shared" {
+            findings.push(Finding {
+                rule: Rule::Undefined,
+                function: name.clone(),
+                line: variable.line + 1,
+                text: format!(".extern {} {name}", variable.space),
+                note: String::new(),
+            });
+        }
+    }
+}
+
+/// The path in a mangled Rust name (`_RNvNtCs3Z_3bad1d4deep` is `bad::d::deep`), or the name itself.
+pub(crate) fn readable(symbol: &str) -> String {
+    let Some(mangled) = symbol.strip_prefix("_R") else { return symbol.to_owned() };
+    let mut parts = Vec::new();
+    let mut at = 0;
+    let bytes = mangled.as_bytes();
+    while at < bytes.len() {
+        match bytes[at] {
+            // A disambiguator: base-62 digits up to `_`.
+            b's' => match mangled[at..].find('_') {
+                Some(length) => at += length + 1,
+                None => break,
+            },
+            digit if digit.is_ascii_digit() => {
+                let end = mangled[at..].find(|c: char| !c.is_ascii_digit()).map_or(bytes.len(), |n| at + n);
+                let Ok(length) = mangled[at..end].parse::<usize>() else { break };
+                let start = end + usize::from(bytes.get(end) == Some(&b'_'));
+                let Some(part) = mangled.get(start..start + length) else { break };
+                if !part.is_empty() {
+                    parts.push(part);
+                }
+                at = start + length;
+            }
+            _ => at += 1,
+        }
+    }
+    if parts.is_empty() { symbol.to_owned() } else { parts.join("::") }
+}
+
+#[cfg(test)]
+#[path = "lint_tests.rs"]
+mod tests;

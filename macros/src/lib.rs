@@ -1,8 +1,41 @@
-//! oxshmem macros.
+//! `#[nvshmem_kernel]` and `shared!`: thin entries; one folder or file per macro.
+//!
+//! Errors are accumulated and emitted together with the item, so that editors keep working on code that is
+//! half typed.
+
+mod kernel;
+mod shared;
+
 use proc_macro::TokenStream;
-/// kernel
+
+/// Makes a function a kernel that can be launched from the host and compiled to PTX.
+///
+/// The first parameter is the context: `Shmem` for a kernel that only initiates, `Collective` for one that
+/// waits or uses grid scope. The others are plain data (`T: Pod`) or handles (`Sym`, `Global`). It returns
+/// nothing.
+///
+/// On the host a struct of the function's name appears beside it, with
+/// `launch(on, config, args…)` and `launch_on(on, stream, config, args…)`, whose arguments are anything that
+/// hands out the parameter: `impl Arg<P>`. On the device an entry `<crate>__<fn>` appears.
+///
+/// | argument | meaning |
+/// |---|---|
+/// | `instances(f32, u64)` | one entry per type of a generic kernel; with several parameters `instances((f32, u32), …)`; launched as `name::<f32>::launch` |
+/// | `shared = Layout` | the kernel's shared-memory layout, declared by `shared!` |
+/// | `block = 256` | threads per block: the launch must use it, and the compiler may count on it |
+/// | `min_blocks = 2` | at least so many blocks per multiprocessor: bounds the registers |
+/// | `cluster = (2, 1, 1)` | blocks per cluster (sm_90) |
+/// | `arch = "sm_90a"` | also compile for this target |
+/// | `local` | the kernel may use local memory |
 #[proc_macro_attribute]
-pub fn nvshmem_kernel(_: TokenStream, item: TokenStream) -> TokenStream { item }
-/// shared
+pub fn nvshmem_kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    kernel::expand(arguments.into(), item.into()).into()
+}
+
+/// Declares the layout of a kernel's shared memory: a struct whose fields are plain scalars or arrays.
+///
+/// `Layout::of(shmem)` gives handles to the fields, `Layout::BYTES` its size. See `oxshmem_device::shared`.
 #[proc_macro]
-pub fn shared(_: TokenStream) -> TokenStream { TokenStream::new() }
+pub fn shared(input: TokenStream) -> TokenStream {
+    shared::expand(input.into()).into()
+}

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use crate::arch::Arch;
@@ -48,6 +49,9 @@ const PROFILE: &[&str] = &[
     "profile.release.incremental=false",
 ];
 
+/// Counts the runs of this process.
+static RUNS: AtomicU32 = AtomicU32::new(0);
+
 /// A device build of one package.
 pub(crate) struct Nested<'a> {
     pub toolchain: &'a Toolchain,
@@ -80,24 +84,32 @@ impl Nested<'_> {
         self.toolchain.check_arch(arch)?;
         let start = Instant::now();
         fs::create_dir_all(self.out).map_err(|e| Error::io("create", self.out, e))?;
-        let path = self.out.join(format!("{}.{arch}.s", self.manifest.library));
-        // A file of an earlier build must not pass for this one's.
+        // A name of its own for each run: builds at the same time do not see each other's, nor an old one.
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
+        let path = self.out.join(format!(".{}.{arch}.{}-{run}.s", self.manifest.library, std::process::id()));
+        let output = self.cargo_with_what_is_there(arch, &path);
+        let ptx = fs::read_to_string(&path);
+        // The text goes on; the file may be missing, which is what is wanted.
         let _ = fs::remove_file(&path);
-
-        // What the outer build fetched and locked should do; if it does not, cargo says so in these words.
-        let has_lock = self.manifest.folder.ancestors().any(|folder| folder.join("Cargo.lock").is_file());
-        let mut output = self.cargo(arch, &path, has_lock)?;
-        if !output.status.success() && has_lock && wants_network(&process::stderr(&output)) {
-            output = self.cargo(arch, &path, false)?;
-        }
+        let output = output?;
         if !output.status.success() {
             return Err(self.failed(arch, &output));
         }
-        let ptx = fs::read_to_string(&path).map_err(|e| Error::io("read the PTX", &path, e))?;
+        let ptx = ptx.map_err(|e| Error::io("read the PTX", &path, e))?;
         if !ptx.contains(".target sm_") || ptx.contains('\0') {
             return Err(Error::Ptx { path, why: "the compiler wrote something that is no PTX".into() });
         }
         Ok(Compiled { ptx, inputs: self.inputs(), seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// What the outer build fetched and locked should do; if it does not, cargo says so and is asked once more.
+    fn cargo_with_what_is_there(&self, arch: &Arch, ptx: &Path) -> Result<Output, Error> {
+        let has_lock = self.manifest.folder.ancestors().any(|folder| folder.join("Cargo.lock").is_file());
+        let output = self.cargo(arch, ptx, has_lock)?;
+        if !output.status.success() && has_lock && wants_network(&process::stderr(&output)) {
+            return self.cargo(arch, ptx, false);
+        }
+        Ok(output)
     }
 
     fn cargo(&self, arch: &Arch, ptx: &Path, frozen: bool) -> Result<Output, Error> {
@@ -220,12 +232,21 @@ fn culprit(said: &str, package: &str) -> Option<String> {
         .find(|name| name != package)
 }
 
-/// The output without the note on target features, which rustc prints for every crate.
+/// The output without the note on target features, which rustc prints for every crate: a paragraph of its own.
 fn without_noise(said: &str) -> String {
-    let noise = |block: &&str| {
-        !block.trim_start().starts_with("warning: unstable feature specified for `-Ctarget-feature`")
-    };
-    said.split("\n\n").filter(noise).collect::<Vec<_>>().join("\n\n")
+    let mut kept = String::with_capacity(said.len());
+    let mut inside = false;
+    for line in said.lines() {
+        if line.starts_with("warning: unstable feature specified for `-Ctarget-feature`") {
+            inside = true;
+        } else if inside {
+            inside = !line.trim().is_empty();
+        } else {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
 }
 
 /// The prerequisites of a make rule; a space in a name is written `\ `.
@@ -272,8 +293,8 @@ mod tests {
 
     #[test]
     fn the_feature_note_is_not_shown() {
-        let said = "   Compiling a\nwarning: x\n\nwarning: unstable feature specified for `-Ctarget-feature`: `ptx84`\n  |\n  \
+        let said = "   Compiling a\nwarning: unstable feature specified for `-Ctarget-feature`: `ptx84`\n  |\n  \
                     = note: n\n\nerror: e\n";
-        assert_eq!(without_noise(said), "   Compiling a\nwarning: x\n\nerror: e\n");
+        assert_eq!(without_noise(said), "   Compiling a\nerror: e\n");
     }
 }

@@ -203,12 +203,23 @@ impl fmt::Display for Error {
             Self::Ptx { path, why } => write!(f, "oxshmem-builder: {}: {why}.", path.display()),
             Self::Marker { kernel, why } => write!(f, "oxshmem-builder: marker of kernel `{kernel}`: {why}."),
             Self::Lint { package, arch, ptx, findings } => {
+                // Each rule once, with all its places.
+                let mut rules: Vec<_> = Vec::new();
                 for finding in findings {
-                    writeln!(f, "error: {finding}\n  --> {}:{}\n", ptx.display(), finding.line)?;
+                    if !rules.contains(&finding.rule) {
+                        rules.push(finding.rule);
+                    }
+                }
+                for rule in rules {
+                    writeln!(f, "error: {}.", rule.advice())?;
+                    for finding in findings.iter().filter(|finding| finding.rule == rule) {
+                        writeln!(f, "  in {}\n    --> {}:{}", finding.place(), ptx.display(), finding.line)?;
+                    }
+                    writeln!(f)?;
                 }
                 write!(
                     f,
-                    "oxshmem-builder: the PTX of `{package}` for {arch} breaks {} rule{} for device code.",
+                    "oxshmem-builder: the PTX of `{package}` for {arch} breaks rules for device code at {} place{}.",
                     findings.len(),
                     if findings.len() == 1 { "" } else { "s" }
                 )

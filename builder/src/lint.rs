@@ -13,6 +13,9 @@ use crate::ptx::{Function, Module, Statement, names};
 /// External functions that the driver provides, so that a module may leave them undefined.
 const PROVIDED: &[&str] = &["vprintf"];
 
+/// Instructions in the largest loop that still counts as a bare fill: address, store, step, test, two branches, one spare.
+const LARGEST_FILL_LOOP: usize = 7;
+
 /// Which rule was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -79,10 +82,16 @@ impl Rule {
     }
 }
 
+impl Finding {
+    /// Function and text, as in "`k`: `atom.global.add.u32 %r2, [%rd2], %r1`".
+    pub fn place(&self) -> String {
+        format!("`{}`: `{}`{}", readable(&self.function), self.text, self.note)
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rule, function, line, text, note } = self;
-        write!(f, "in `{}`, PTX line {line}: `{text}`{note}: {}.", readable(function), rule.advice())
+        write!(f, "{}: in {}, PTX line {}", self.rule.advice(), self.place(), self.line)
     }
 }
 
@@ -125,7 +134,8 @@ fn is_byte_wide(s: &Statement) -> bool {
     ["b8", "u8", "s8"].iter().any(|width| s.has(width)) && !s.has("v2") && !s.has("v4")
 }
 
-/// A copy stores in a loop the very byte that it loaded there; a fill is a tiny loop that steps by one byte.
+/// A copy stores in a loop the very byte that it loaded there; a fill is a tiny loop that steps by one byte. One finding
+/// per loop. What stays within local memory is the local rule's business.
 fn byte_loops(function: &Function, findings: &mut Vec<Finding>) {
     let mut lines = BTreeSet::new();
     for range in function.loops() {
@@ -135,7 +145,7 @@ fn byte_loops(function: &Function, findings: &mut Vec<Finding>) {
         for s in body.iter().filter(|s| s.is_instruction() && !s.marked("@byte")) {
             let opcode = s.opcode();
             let mut operands = names(s.operands());
-            if opcode.starts_with("ld.") && is_byte_wide(s) {
+            if opcode.starts_with("ld.") && is_byte_wide(s) && !s.has("local") {
                 bytes.extend(operands.next());
             } else if (opcode.starts_with("cvt.") || opcode.starts_with("mov."))
                 && let (Some(to), Some(from)) = (operands.next(), operands.next())
@@ -146,20 +156,19 @@ fn byte_loops(function: &Function, findings: &mut Vec<Finding>) {
                 stores.push(s);
             }
         }
-        let copies =
-            stores.iter().filter(|s| names(s.operands()).last().is_some_and(|value| bytes.contains(value)));
-        let by_one = |s: &Statement| {
+        let is_copy = |s: &&&Statement| names(s.operands()).last().is_some_and(|value| bytes.contains(value));
+        let steps_by_one = body.iter().any(|s| {
             (s.opcode() == "add.s64" || s.opcode() == "add.s32")
                 && s.operands().split(',').next_back().is_some_and(|step| matches!(step.trim(), "1" | "-1"))
-        };
-        let fills = stores.iter().filter(|_| {
-            let size = body.iter().filter(|s| s.is_instruction()).count();
-            bytes.is_empty() && size <= 7 && body.iter().any(by_one)
         });
-        for s in copies.chain(fills) {
-            if lines.insert((s.line, s.text.clone())) {
-                findings.push(finding(Rule::ByteLoop, function, s));
-            }
+        let size = body.iter().filter(|s| s.is_instruction()).count();
+        let is_filling = bytes.is_empty() && steps_by_one && size <= LARGEST_FILL_LOOP;
+        let copied = stores.iter().find(is_copy);
+        let filled = stores.iter().find(|s| is_filling && !s.has("local"));
+        if let Some(s) = copied.or(filled)
+            && lines.insert(s.line)
+        {
+            findings.push(finding(Rule::ByteLoop, function, s));
         }
     }
 }

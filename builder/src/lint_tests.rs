@@ -68,6 +68,7 @@ fn a_loop_that_fills_bytes_is_found_and_a_strided_one_passes() {
         \tsetp.lt.u64 %p2, %rd5, %rd2;\n\t@%p2 bra $L;";
     assert_eq!(rules_of(fill), [Rule::ByteLoop]);
     assert_eq!(rules_of(&fill.replace("%rd5, 1;", "%rd5, %rd9;")), []);
+    assert_eq!(rules_of(&fill.replace("st.global", "st.local")), [Rule::LocalMemory]);
 }
 
 #[test]

@@ -49,6 +49,11 @@ impl Arch {
         self.ptx
     }
 
+    /// The number, as in 90.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
     /// The compiler's feature for the PTX version, as in `+ptx84`.
     pub(crate) fn ptx_feature(&self) -> String {
         format!("+ptx{}{}", self.ptx.0, self.ptx.1)

@@ -16,7 +16,7 @@ use crate::lint;
 use crate::manifest::Manifest;
 use crate::marker::Marker;
 use crate::pass;
-use crate::process;
+use crate::place;
 use crate::ptx::Module;
 use crate::ptxas::{self, Resources};
 use crate::sysroot;
@@ -195,7 +195,7 @@ impl Builder {
         if let Some(why) = switched_off()? {
             return embed::write_missing(&out, &manifest.package, why);
         }
-        let target = target_of_script(&out);
+        let target = place::target_of_script(&out);
         let features: Option<Vec<String>> = self.features.clone().or_else(script_features);
         match self.compile_into(&manifest, &out, &target, features.as_deref()) {
             Ok(built) => {
@@ -225,7 +225,7 @@ impl Builder {
     pub fn compile(&self) -> Result<Built, Error> {
         let manifest = self.manifest()?;
         let toolchain = Toolchain::find()?;
-        let target = target_of_workspace(&toolchain, &manifest)?;
+        let target = place::target_of_workspace(&toolchain, &manifest)?;
         let out = target.join("ptx").join(&manifest.package);
         self.compile_with(&toolchain, &manifest, &out, &target, self.features.as_deref())
     }
@@ -265,11 +265,11 @@ impl Builder {
                 archs.push(arch);
             }
         }
-        let sysroot = sysroot::ensure(toolchain, &target.join("cache"), &self.progress)?;
+        let outer = place::outer_workspace(manifest, target);
         let nested = Nested {
             toolchain,
-            sysroot: &sysroot,
             manifest,
+            outer: outer.as_ref(),
             target,
             out,
             features,
@@ -286,8 +286,9 @@ impl Builder {
         let mut next = 0;
         while let Some(arch) = archs.get(next).cloned() {
             next += 1;
+            let sysroot = sysroot::ensure(toolchain, &arch, &target.join("cache"), &self.progress)?;
             (self.progress)(&format!("compiling `{}` for {arch}", manifest.package));
-            let compiled = nested.compile(&arch)?;
+            let compiled = nested.compile(&sysroot, &arch)?;
             for needed in Marker::parse_all(&compiled.ptx)?.into_iter().filter_map(|marker| marker.arch) {
                 if !archs.iter().any(|have| have.serves(&needed)) {
                     archs.push(needed);
@@ -406,35 +407,6 @@ fn switched_off() -> Result<Option<&'static str>, Error> {
 fn script_features() -> Option<Vec<String>> {
     let chosen = env::var("CARGO_CFG_FEATURE").ok()?;
     Some(chosen.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect())
-}
-
-/// `<target>/oxshmem-device` for a build script whose `OUT_DIR` is `<target>[/<triple>]/<profile>/build/<unit>/out`: one
-/// folder per workspace, and not the outer build's, whose lock is held. Cargo tags the target folder and each triple's.
-fn target_of_script(out: &Path) -> PathBuf {
-    let tagged = |folder: &&Path| folder.join("CACHEDIR.TAG").is_file();
-    let Some(inner) = out.ancestors().skip(1).take(7).find(tagged) else { return out.join("oxshmem-device") };
-    let outer = inner.parent().filter(tagged).unwrap_or(inner);
-    outer.join("oxshmem-device")
-}
-
-fn target_of_workspace(toolchain: &Toolchain, manifest: &Manifest) -> Result<PathBuf, Error> {
-    if let Some(folder) = env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty()) {
-        let folder = PathBuf::from(folder);
-        let folder = std::path::absolute(&folder).map_err(|e| Error::io("find", &folder, e))?;
-        return Ok(folder.join("oxshmem-device"));
-    }
-    let mut cargo = process::command(&toolchain.cargo);
-    cargo.current_dir(&manifest.folder).env("RUSTC", &toolchain.rustc);
-    let output = process::run(cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]))?;
-    let said = process::stdout(&output);
-    let folder = said.split("\"target_directory\":\"").nth(1).and_then(|rest| rest.split('"').next());
-    match folder {
-        Some(folder) => Ok(PathBuf::from(folder.replace("\\\\", "\\")).join("oxshmem-device")),
-        None => {
-            let why = format!("cargo cannot read it: {}", process::stderr(&output).trim());
-            Err(Error::Package { path: manifest.folder.clone(), why })
-        }
-    }
 }
 
 /// Makes cargo run the script again after something was installed: these files change then, and seldom otherwise.

@@ -14,6 +14,7 @@ use std::time::Instant;
 use crate::arch::Arch;
 use crate::error::{Dependency, Error};
 use crate::manifest::Manifest;
+use crate::place::Outer;
 use crate::process;
 use crate::toolchain::{TARGET, Toolchain};
 
@@ -55,8 +56,9 @@ static RUNS: AtomicU32 = AtomicU32::new(0);
 /// A device build of one package.
 pub(crate) struct Nested<'a> {
     pub toolchain: &'a Toolchain,
-    pub sysroot: &'a Path,
     pub manifest: &'a Manifest,
+    /// The workspace in whose graph to build it, if that is not its own.
+    pub outer: Option<&'a Outer>,
     /// The target folder of device builds; not the outer build's, whose lock is held.
     pub target: &'a Path,
     /// Where the compiler's PTX goes.
@@ -80,14 +82,14 @@ impl Nested<'_> {
     ///
     /// # Errors
     /// [`Error::Compile`] with the compiler's output; [`Error::Ptx`] if it wrote none.
-    pub(crate) fn compile(&self, arch: &Arch) -> Result<Compiled, Error> {
+    pub(crate) fn compile(&self, sysroot: &Path, arch: &Arch) -> Result<Compiled, Error> {
         self.toolchain.check_arch(arch)?;
         let start = Instant::now();
         fs::create_dir_all(self.out).map_err(|e| Error::io("create", self.out, e))?;
         // A name of its own for each run: builds at the same time do not see each other's, nor an old one.
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
         let path = self.out.join(format!(".{}.{arch}.{}-{run}.s", self.manifest.library, std::process::id()));
-        let output = self.cargo_with_what_is_there(arch, &path);
+        let output = self.cargo_with_what_is_there(sysroot, arch, &path);
         let ptx = fs::read_to_string(&path);
         // The text goes on; the file may be missing, which is what is wanted.
         let _ = fs::remove_file(&path);
@@ -103,35 +105,64 @@ impl Nested<'_> {
     }
 
     /// What the outer build fetched and locked should do; if it does not, cargo says so and is asked once more.
-    fn cargo_with_what_is_there(&self, arch: &Arch, ptx: &Path) -> Result<Output, Error> {
-        let has_lock = self.manifest.folder.ancestors().any(|folder| folder.join("Cargo.lock").is_file());
-        let output = self.cargo(arch, ptx, has_lock)?;
-        if !output.status.success() && has_lock && wants_network(&process::stderr(&output)) {
-            return self.cargo(arch, ptx, false);
+    fn cargo_with_what_is_there(&self, sysroot: &Path, arch: &Arch, ptx: &Path) -> Result<Output, Error> {
+        let mut outer = self.outer;
+        let mut frozen = self.has_lock(outer);
+        loop {
+            let output = self.cargo(sysroot, arch, ptx, outer, frozen)?;
+            let said = process::stderr(&output);
+            if output.status.success() {
+                return Ok(output);
+            } else if outer.is_some() && said.contains("did not match any packages") {
+                outer = None;
+                frozen = self.has_lock(outer);
+            } else if frozen && wants_network(&said) {
+                frozen = false;
+            } else {
+                return Ok(output);
+            }
         }
-        Ok(output)
     }
 
-    fn cargo(&self, arch: &Arch, ptx: &Path, frozen: bool) -> Result<Output, Error> {
+    fn has_lock(&self, outer: Option<&Outer>) -> bool {
+        let manifest = outer.map_or(self.manifest.folder.as_path(), |outer| &outer.manifest);
+        manifest.ancestors().any(|folder| folder.join("Cargo.lock").is_file())
+    }
+
+    fn cargo(
+        &self,
+        sysroot: &Path,
+        arch: &Arch,
+        ptx: &Path,
+        outer: Option<&Outer>,
+        frozen: bool,
+    ) -> Result<Output, Error> {
         let mut cargo = process::command(&self.toolchain.cargo);
         cargo
             .current_dir(&self.manifest.folder)
             .env("RUSTC", &self.toolchain.rustc)
             .env("OXSHMEM_DEVICE_BUILD", "1")
-            .env("CARGO_ENCODED_RUSTFLAGS", self.encoded_flags(arch))
+            .env("CARGO_ENCODED_RUSTFLAGS", self.encoded_flags(sysroot, arch))
             .env("CARGO_TERM_COLOR", "never")
             .args(["rustc", "--lib", "--crate-type", "cdylib", "--release", "--target", TARGET])
-            .arg("--manifest-path")
-            .arg(self.manifest.folder.join("Cargo.toml"))
             .arg("--target-dir")
             .arg(self.target);
         for setting in PROFILE {
             cargo.args(["--config", setting]);
         }
-        if let Some(features) = self.features {
-            cargo.arg("--no-default-features");
-            if !features.is_empty() {
-                cargo.arg("--features").arg(features.join(","));
+        match (outer, self.features) {
+            // The workspace that uses the package says which features it has.
+            (Some(outer), _) => {
+                cargo.arg("--manifest-path").arg(&outer.manifest).args(["--package", &outer.spec]);
+            }
+            (None, features) => {
+                cargo.arg("--manifest-path").arg(self.manifest.folder.join("Cargo.toml"));
+                if let Some(features) = features {
+                    cargo.arg("--no-default-features");
+                    if !features.is_empty() {
+                        cargo.arg("--features").arg(features.join(","));
+                    }
+                }
             }
         }
         if frozen {
@@ -144,9 +175,9 @@ impl Nested<'_> {
     }
 
     /// With `--target` these reach device crates only, not proc macros and build scripts.
-    fn encoded_flags(&self, arch: &Arch) -> OsString {
+    fn encoded_flags(&self, sysroot: &Path, arch: &Arch) -> OsString {
         let mut all = OsString::from("--sysroot\x1f");
-        all.push(self.sysroot);
+        all.push(sysroot);
         let mut add = |flag: &str| {
             all.push("\x1f");
             all.push(flag);

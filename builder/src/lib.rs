@@ -28,6 +28,7 @@ pub mod lint;
 mod manifest;
 pub mod marker;
 pub mod pass;
+mod place;
 mod process;
 mod ptx;
 pub mod ptxas;

@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::arch::Arch;
 use crate::error::Error;
 use crate::process;
 use crate::toolchain::{TARGET, Toolchain};
@@ -16,8 +17,12 @@ use crate::toolchain::{TARGET, Toolchain};
 /// Raise this when the way of building changes, so that old caches are left alone.
 const FORMAT: u32 = 1;
 
-/// One sysroot serves every architecture: rustc 1.96 links sm_80 libraries into images for newer ones (tried).
-const CPU: &str = "sm_80";
+/// Up to rustc 1.96 one sysroot serves every architecture: its libraries for this one link into images for newer ones
+/// (tried).
+const COMMON_CPU: &str = "sm_80";
+
+/// From this minor version of rustc on all crates of an image must be for the same architecture.
+const FIRST_STRICT_MINOR: u32 = 97;
 
 /// Temporary folders older than this belong to builds that died.
 const STALE: Duration = Duration::from_secs(24 * 3600);
@@ -67,16 +72,22 @@ const LIBRARIES: &[Library] = &[
     Library { name: "alloc", root: "alloc/src/lib.rs", cfgs: &[], uses: &["core", "compiler_builtins"] },
 ];
 
-/// The folder to pass as `--sysroot`, built if it is not in the cache. `fallback` takes the place of a cache folder that
+/// The folder to pass as `--sysroot` when building for `arch`, built if it is not in the cache. `fallback` takes the place of a cache folder that
 /// does not exist or cannot be written. `progress` is told what takes long.
 ///
 /// # Errors
 /// [`Error::Sysroot`] if a library does not compile, [`Error::Io`] if not even `fallback` can be written.
-pub fn ensure(toolchain: &Toolchain, fallback: &Path, progress: &dyn Fn(&str)) -> Result<PathBuf, Error> {
-    let name = format!("sysroot-{}-{:016x}", toolchain.release, key(toolchain));
+pub fn ensure(
+    toolchain: &Toolchain,
+    arch: &Arch,
+    fallback: &Path,
+    progress: &dyn Fn(&str),
+) -> Result<PathBuf, Error> {
+    let cpu = cpu_for(&toolchain.release, arch);
+    let name = format!("sysroot-{}-{:016x}", toolchain.release, key(toolchain, cpu));
     let mut caches = cache_folder().into_iter().filter(|folder| is_writable(folder));
     let cache = caches.next().unwrap_or_else(|| fallback.to_owned());
-    ensure_in(toolchain, &cache, &name, progress)
+    ensure_in(toolchain, cpu, &cache, &name, progress)
 }
 
 /// The per-user cache folder: `OXSHMEM_CACHE`, else `XDG_CACHE_HOME/oxshmem`, else `~/.cache/oxshmem`.
@@ -85,7 +96,7 @@ pub fn cache_folder() -> Option<PathBuf> {
     set("OXSHMEM_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|folder| folder.join("oxshmem")))
         .or_else(|| set("HOME").map(|home| home.join(".cache/oxshmem")))
-        .filter(|folder| folder.is_absolute())
+        .and_then(|folder| std::path::absolute(folder).ok())
 }
 
 fn is_writable(folder: &Path) -> bool {
@@ -96,8 +107,14 @@ fn is_writable(folder: &Path) -> bool {
     written.is_ok()
 }
 
-fn key(toolchain: &Toolchain) -> u64 {
-    let mut text = format!("{FORMAT}\n{CPU}\n{}\n{}\n", toolchain.verbose, toolchain.library.display());
+/// The architecture for which the libraries of an image are built.
+fn cpu_for<'a>(release: &str, arch: &'a Arch) -> &'a str {
+    let minor = release.split('.').nth(1).and_then(|minor| minor.parse().ok()).unwrap_or(u32::MAX);
+    if minor >= FIRST_STRICT_MINOR || arch.number() < 80 { arch.name() } else { COMMON_CPU }
+}
+
+fn key(toolchain: &Toolchain, cpu: &str) -> u64 {
+    let mut text = format!("{FORMAT}\n{cpu}\n{}\n{}\n", toolchain.verbose, toolchain.library.display());
     text.extend(FLAGS.iter().map(|flag| format!("{flag}\n")));
     text.extend(LIBRARIES.iter().map(|library| format!("{}\n", library.cfgs.join(" "))));
     fnv1a(text.as_bytes())
@@ -121,6 +138,7 @@ fn is_complete(sysroot: &Path) -> bool {
 
 fn ensure_in(
     toolchain: &Toolchain,
+    cpu: &str,
     cache: &Path,
     name: &str,
     progress: &dyn Fn(&str),
@@ -139,13 +157,13 @@ fn ensure_in(
     }
     sweep(cache);
     let building = cache.join(format!(".building-{name}-{}", std::process::id()));
-    let built = build(toolchain, &building, progress).and_then(|()| publish(&building, &sysroot));
+    let built = build(toolchain, cpu, &building, progress).and_then(|()| publish(&building, &sysroot));
     // What is left of a failed build is of no use to anyone.
     let _ = fs::remove_dir_all(&building);
     built.map(|()| sysroot)
 }
 
-fn build(toolchain: &Toolchain, sysroot: &Path, progress: &dyn Fn(&str)) -> Result<(), Error> {
+fn build(toolchain: &Toolchain, cpu: &str, sysroot: &Path, progress: &dyn Fn(&str)) -> Result<(), Error> {
     let start = Instant::now();
     let folder = libraries_of(sysroot);
     fs::create_dir_all(&folder).map_err(|e| Error::io("create", &folder, e))?;
@@ -156,7 +174,7 @@ fn build(toolchain: &Toolchain, sysroot: &Path, progress: &dyn Fn(&str)) -> Resu
     for library in LIBRARIES {
         let mut rustc = process::command(&toolchain.rustc);
         rustc.arg("--crate-name").arg(library.name).arg(toolchain.library.join(library.root)).args(FLAGS);
-        rustc.arg(format!("-Ctarget-cpu={CPU}")).arg("--out-dir").arg(&folder).arg("-L").arg(&folder);
+        rustc.arg(format!("-Ctarget-cpu={cpu}")).arg("--out-dir").arg(&folder).arg("-L").arg(&folder);
         for cfg in library.cfgs {
             rustc.arg("--cfg").arg(cfg);
         }
@@ -217,6 +235,13 @@ mod tests {
         for name in libraries {
             fs::write(folder.join(format!("lib{name}.rlib")), b"").expect("rlib");
         }
+    }
+
+    #[test]
+    fn newer_compilers_get_libraries_of_the_images_own_arch() {
+        let arch = Arch::parse("sm_90").expect("sm_90");
+        assert_eq!(cpu_for("1.96.0", &arch), "sm_80");
+        assert_eq!(cpu_for("1.97.0-nightly", &arch), "sm_90");
     }
 
     #[test]

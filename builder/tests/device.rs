@@ -183,8 +183,9 @@ fn a_dependency_for_the_host_alone_is_named_with_the_remedy() {
 
 /// Runs the host's cargo as a user would, in a package with a build script.
 fn cargo_run(package: &str, variables: &[(&str, &str)]) -> Option<String> {
+    let folder = workspace()?.join(package);
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(workspace()?.join(package)).args(["run", "--offline"]);
+    cargo.current_dir(&folder).env("PWD", &folder).args(["run", "--offline"]);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         let is_of_this_build = name.starts_with("CARGO") || name.starts_with("RUSTC") || name == "RUSTFLAGS";
@@ -210,4 +211,13 @@ fn one_package_holds_kernels_and_host_program() {
     assert!(said.contains("OXSHMEM_RUSTC is /nonexistent/rustc, which cannot be used"), "{said}");
     let said = cargo_run("single", &[("OXSHMEM_PTX", "maybe")]).expect("as before");
     assert!(said.contains("OXSHMEM_PTX is `maybe`"), "{said}");
+}
+
+#[test]
+fn a_package_from_a_registry_is_built_in_the_graph_of_its_user() {
+    let Some(said) = cargo_run("user", &[]) else { return };
+    assert!(said.contains("2 images, packaged true"), "{said}");
+    // Built by itself it would have got a lock file of its own.
+    let packaged = workspace().expect("checked").join("outside/registry/src/index/packaged-0.1.0");
+    assert!(packaged.join("build.rs").is_file() && !packaged.join("Cargo.lock").exists());
 }

@@ -258,6 +258,22 @@ fn main() {
 const SINGLE_BUILD: &str =
     "fn main() { oxshmem_builder::Builder::new().build().unwrap_or_else(|e| e.exit()) }\n";
 
+const PACKAGED: &str = r#"
+#[cfg(all(target_arch = "nvptx64", feature = "chosen"))]
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn packaged(p: *mut u32) { unsafe { *p = base::thread() } }
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub const EMBEDDED: &str = include_str!(concat!(env!("OUT_DIR"), "/oxshmem_kernels.rs"));
+"#;
+
+const USER_MAIN: &str = r#"
+fn main() {
+    let text = packaged::EMBEDDED;
+    println!("{} images, packaged {}", text.matches("Image {").count(), text.contains("symbol: \"packaged\""));
+}
+"#;
+
 /// Writes the workspace below `scratch` and returns its folder.
 pub(crate) fn write_workspace(scratch: &str, builder: &str) -> PathBuf {
     let root = Path::new(scratch).join("device-tests");
@@ -272,9 +288,30 @@ pub(crate) fn write_workspace(scratch: &str, builder: &str) -> PathBuf {
         put(&folder.join("Cargo.toml"), &manifest);
         put(&folder.join("src/lib.rs"), source);
     }
+    write_user(&root, builder);
     put(&root.join("single/src/main.rs"), SINGLE_MAIN);
     put(&root.join("single/build.rs"), SINGLE_BUILD);
     root
+}
+
+/// A package where cargo would unpack one of a registry, and a workspace of its own that uses it.
+fn write_user(root: &Path, builder: &str) {
+    let package = "[package]\nedition = \"2024\"\nversion = \"0.1.0\"\n";
+    let packaged = root.join("outside/registry/src/index/packaged-0.1.0");
+    let tables = format!(
+        "name = \"packaged\"\n[features]\nchosen = []\n[dependencies]\nbase = {{ path = {:?} }}\n\
+         [build-dependencies]\noxshmem-builder = {{ path = {builder:?} }}\n[workspace]\n",
+        root.join("outside/base")
+    );
+    put(&packaged.join("Cargo.toml"), &format!("{package}{tables}"));
+    put(&packaged.join("src/lib.rs"), PACKAGED);
+    put(&packaged.join("build.rs"), SINGLE_BUILD);
+    put(&root.join("outside/base/Cargo.toml"), &format!("{package}name = \"base\"\n[workspace]\n"));
+    put(&root.join("outside/base/src/lib.rs"), BASE);
+    let tables = "name = \"user\"\n[dependencies.packaged]\npath = \"../outside/registry/src/index/packaged-0.1.0\"\n\
+                  features = [\"chosen\"]\n[workspace]\n";
+    put(&root.join("user/Cargo.toml"), &format!("{package}{tables}"));
+    put(&root.join("user/src/main.rs"), USER_MAIN);
 }
 
 /// Writes a file if it would change, so that cargo keeps what it has built.

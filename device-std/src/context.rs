@@ -13,6 +13,9 @@ use crate::sym::Span;
 #[derive(Clone, Copy, Debug)]
 pub struct Shmem {
     pub(crate) abi: ContextAbi,
+    /// Generic address of the launch parameter, for the paths that are not inlined.
+    #[cfg(target_arch = "nvptx64")]
+    pub(crate) param: u64,
 }
 
 /// The context of a kernel that may wait for other PEs or for its own grid. Launching such a kernel is the
@@ -34,9 +37,9 @@ pub struct Collective {
 pub trait Context: Copy + sealed::Sealed {
     /// Whether a launch must check co-residency.
     const COLLECTIVE: bool;
-    /// Wraps the launch parameter. Generated entries call this.
+    /// Wraps the launch parameter and its generic address (unused on the host). Generated entries call this.
     #[doc(hidden)]
-    fn from_abi(abi: ContextAbi) -> Self;
+    fn from_abi(abi: ContextAbi, param: u64) -> Self;
     /// The initiating half.
     fn shmem(self) -> Shmem;
 }
@@ -59,8 +62,16 @@ mod sealed {
 impl Context for Shmem {
     const COLLECTIVE: bool = false;
     #[inline(always)]
-    fn from_abi(abi: ContextAbi) -> Self {
-        Self { abi }
+    #[cfg_attr(
+        not(target_arch = "nvptx64"),
+        expect(unused_variables, reason = "only device code keeps the address")
+    )]
+    fn from_abi(abi: ContextAbi, param: u64) -> Self {
+        Self {
+            abi,
+            #[cfg(target_arch = "nvptx64")]
+            param,
+        }
     }
     #[inline(always)]
     fn shmem(self) -> Shmem {
@@ -71,8 +82,8 @@ impl Context for Shmem {
 impl Context for Collective {
     const COLLECTIVE: bool = true;
     #[inline(always)]
-    fn from_abi(abi: ContextAbi) -> Self {
-        Self { shmem: Shmem { abi } }
+    fn from_abi(abi: ContextAbi, param: u64) -> Self {
+        Self { shmem: Shmem::from_abi(abi, param) }
     }
     #[inline(always)]
     fn shmem(self) -> Shmem {

@@ -67,5 +67,5 @@ pub mod __private {
 #[cfg(target_arch = "nvptx64")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    arch::trap()
+    arch::order::trap()
 }

@@ -6,8 +6,9 @@
 use crate::abi::Operation;
 use crate::arch::order;
 use crate::context::{Context, MayWait};
-use crate::scope::{Scope, Scoped, all_pes_barrier};
+use crate::scope::{BarrierRound, Scope, Scoped, all_pes_barrier};
 use crate::seam;
+use crate::wait::Polled;
 
 impl<S: Scope, C: Context> Scoped<S, C> {
     /// Orders delivery: what this scope put, stored, signalled or updated before reaches each PE before what
@@ -53,7 +54,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let shmem = self.context().shmem();
         seam::operation(Operation::BarrierAll, 0, 0, shmem.my_pe());
         S::sync(shmem);
-        let failed = S::leads() && all_pes_barrier(shmem);
-        S::join(shmem, failed);
+        let (polled, round) =
+            if S::leads() { all_pes_barrier(shmem) } else { (Polled::Held, BarrierRound::default()) };
+        S::join(shmem, polled, |seen| round.fault(seen));
     }
 }

@@ -1,11 +1,12 @@
 //! Scopes: who performs an operation together. A scope is a value made by the context; operations are its
 //! methods, and all threads of the scope call them together with the same arguments.
+#![allow(private_interfaces, reason = "`Scope` is sealed: only this crate calls its hidden methods")]
 
 use crate::abi::{Cause, Operation, control};
-use crate::arch::{Word, atomic, order, thread, warp};
+use crate::arch::{Word, atomic, memory, order, thread, warp};
 use crate::context::{Context, Shmem};
-use crate::fault::{Fault, fail, report};
-use crate::wait::{Poll, poll};
+use crate::fault::{Fault, fail};
+use crate::wait::{Cmp, Polled, poll};
 use core::marker::PhantomData;
 
 /// A context seen from a scope. Made by `shmem.thread()`, `.warp()`, `.block()` and `.grid()`.
@@ -69,9 +70,10 @@ pub trait Scope: Copy + 'static + sealed::Sealed {
     /// Joins the scope.
     #[doc(hidden)]
     fn sync(shmem: Shmem);
-    /// Joins the scope after a wait by the threads that poll; if one of them failed, none returns.
+    /// Joins the scope after a wait by the threads that poll. If one of them gave up, none returns, and the
+    /// one whose time ran out reports `expired` of what it saw.
     #[doc(hidden)]
-    fn join(shmem: Shmem, failed: bool);
+    fn join(shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault);
     /// Joins the scope (each block at grid scope) and tells everyone whether any `predicate` was true.
     #[doc(hidden)]
     fn any(predicate: bool) -> bool;
@@ -160,10 +162,8 @@ impl Scope for Thread {
     #[inline(always)]
     fn sync(_: Shmem) {}
     #[inline(always)]
-    fn join(_: Shmem, failed: bool) {
-        if failed {
-            order::exit();
-        }
+    fn join(shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+        end_if_given_up(shmem, !matches!(polled, Polled::Held), polled, expired);
     }
     #[inline(always)]
     fn any(predicate: bool) -> bool {
@@ -193,10 +193,8 @@ impl Scope for Warp {
         warp::sync(warp_mask());
     }
     #[inline(always)]
-    fn join(_: Shmem, failed: bool) {
-        if Self::any(failed) {
-            order::exit();
-        }
+    fn join(shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+        end_if_given_up(shmem, Self::any(!matches!(polled, Polled::Held)), polled, expired);
     }
     #[inline(always)]
     fn any(predicate: bool) -> bool {
@@ -229,10 +227,8 @@ impl Scope for Block {
         thread::block_barrier();
     }
     #[inline(always)]
-    fn join(_: Shmem, failed: bool) {
-        if Self::any(failed) {
-            order::exit();
-        }
+    fn join(shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+        end_if_given_up(shmem, Self::any(!matches!(polled, Polled::Held)), polled, expired);
     }
     #[inline(always)]
     fn any(predicate: bool) -> bool {
@@ -260,16 +256,18 @@ impl Scope for Grid {
     #[inline(always)]
     fn sync(shmem: Shmem) {
         thread::block_barrier();
-        let failed = Self::polls() && grid_barrier(shmem);
-        if thread::block_barrier_or(failed) {
-            order::exit();
-        }
+        let (polled, round) = if Self::polls() { grid_barrier(shmem) } else { (Polled::Held, 0) };
+        Block::join(shmem, polled, |seen| Fault {
+            peer: shmem.my_pe(),
+            offset: grid_word(shmem),
+            expected: u64::from(round),
+            seen,
+            ..Fault::new(Cause::Deadline, Operation::GridSync)
+        });
     }
     #[inline(always)]
-    fn join(shmem: Shmem, failed: bool) {
-        if thread::block_barrier_or(failed) {
-            order::exit();
-        }
+    fn join(shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+        Block::join(shmem, polled, expired);
         Self::sync(shmem);
     }
     #[inline(always)]
@@ -278,7 +276,24 @@ impl Scope for Grid {
     }
 }
 
-/// The grid barrier, by one thread per block; true if it was given up.
+/// Ends the calling thread if the wait of its scope was given up.
+#[inline(always)]
+fn end_if_given_up(shmem: Shmem, given_up: bool, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+    if given_up {
+        match polled {
+            Polled::Expired(seen) => fail(shmem, expired(seen)),
+            _ => order::exit(),
+        }
+    }
+}
+
+/// Heap offset of the launch's grid-barrier word.
+#[inline(always)]
+fn grid_word(shmem: Shmem) -> u64 {
+    control::GRID + control::GRID_STRIDE * u64::from(shmem.abi.grid_slot)
+}
+
+/// The grid barrier, by one thread per block; also gives the top bit that it waits for.
 ///
 /// | step | edge |
 /// |---|---|
@@ -289,39 +304,47 @@ impl Scope for Grid {
 ///
 /// Each round adds exactly 2^31, so the word needs no reset and any grid size may follow another.
 #[inline(always)]
-fn grid_barrier(shmem: Shmem) -> bool {
+fn grid_barrier(shmem: Shmem) -> (Polled, u32) {
     let blocks = blocks_per_grid();
     if blocks == 1 {
-        return false;
+        return (Polled::Held, 0);
     }
-    let offset = control::GRID + control::GRID_STRIDE * u64::from(shmem.abi.grid_slot);
-    let address = shmem.abi.heap_base + offset;
+    let address = shmem.abi.heap_base + grid_word(shmem);
     let add = if block_in_grid() == 0 { (1 << 31) - (blocks - 1) } else { 1 };
     // SAFETY: the slot's word in the own control area.
     let before = unsafe { atomic::arrive_gpu_u32(address, add) };
+    let goal = !before & (1 << 31);
     // Twice the deadline of a wait: a block that waits for a peer reports that first.
-    let poll_for = Poll { budget: shmem.abi.deadline.saturating_mul(2) };
-    poll(
-        shmem,
-        poll_for,
-        || {
-            // SAFETY: as above.
-            let now = unsafe { atomic::load_acquire_gpu_u32(address) };
-            ((now ^ before) & (1 << 31) != 0, u64::from(now))
-        },
-        |seen| {
-            let fault = Fault {
-                peer: shmem.my_pe(),
-                offset,
-                seen,
-                ..Fault::new(Cause::Deadline, Operation::GridSync)
-            };
-            report(shmem, Fault { expected: u64::from((before ^ (1 << 31)) & (1 << 31)), ..fault });
-        },
-    )
+    let polled = poll(shmem, shmem.abi.deadline.saturating_mul(2), || {
+        // SAFETY: as above.
+        let now = unsafe { atomic::load_acquire_gpu_u32(address) };
+        (now & (1 << 31) == goal, u64::from(now))
+    });
+    (polled, goal)
 }
 
-/// Dissemination barrier over all PEs, by one thread of this PE; true if it was given up.
+/// Where a PE stands in `barrier_all` when it gives up.
+#[derive(Default)]
+pub(crate) struct BarrierRound {
+    epoch: u64,
+    round: u64,
+    from: u32,
+}
+
+impl BarrierRound {
+    #[inline(always)]
+    pub(crate) fn fault(self, seen: u64) -> Fault {
+        let fault = Fault { peer: self.from, seen, ..Fault::new(Cause::Deadline, Operation::BarrierAll) };
+        Fault {
+            cmp: Cmp::Ge as u32,
+            offset: control::BARRIER_FLAGS + 8 * self.round,
+            expected: self.epoch,
+            ..fault
+        }
+    }
+}
+
+/// Dissemination barrier over all PEs, by one thread of this PE.
 ///
 /// | step | edge |
 /// |---|---|
@@ -332,21 +355,19 @@ fn grid_barrier(shmem: Shmem) -> bool {
 /// The epoch is in the control area, 64-bit and monotonic, so launches, graphs and streams may follow each
 /// other without a reset. One caller per PE at a time.
 #[inline(always)]
-pub(crate) fn all_pes_barrier(shmem: Shmem) -> bool {
+pub(crate) fn all_pes_barrier(shmem: Shmem) -> (Polled, BarrierRound) {
     order::fence_sc_sys();
     let base = shmem.abi.heap_base;
     // SAFETY: the own control area; one caller per PE at a time.
     let epoch = 1 + unsafe { u64::load_relaxed(base + control::BARRIER) };
     // SAFETY: as above.
     unsafe { u64::store_relaxed(base + control::BARRIER, epoch) };
-    let n = shmem.n_pes();
+    let (me, n) = (shmem.my_pe(), shmem.n_pes());
     let (mut round, mut distance) = (0u64, 1u32);
     let start = order::now();
     while distance < n {
-        let mut to = shmem.my_pe() + distance;
-        if to >= n {
-            to -= n;
-        }
+        let to = if me + distance < n { me + distance } else { me + distance - n };
+        let from = if me >= distance { me - distance } else { me + n - distance };
         let flag = control::BARRIER_FLAGS + 8 * round;
         // SAFETY: the table has `n_pes` entries.
         let peer = unsafe { u64::load_global(shmem.abi.peer_bases + 8 * u64::from(to)) };
@@ -354,35 +375,20 @@ pub(crate) fn all_pes_barrier(shmem: Shmem) -> bool {
             fail(shmem, Fault { peer: to, ..Fault::new(Cause::NoPath, Operation::BarrierAll) });
         }
         // SAFETY: a flag in a mapped peer's control area.
-        unsafe { crate::arch::memory::store_release_u64(peer + flag, epoch) };
+        unsafe { memory::store_release_u64(peer + flag, epoch) };
         let spent = order::now().wrapping_sub(start);
-        let poll_for = Poll { budget: shmem.abi.deadline.saturating_sub(spent) };
-        let given_up = poll(
-            shmem,
-            poll_for,
-            || {
-                // SAFETY: a flag in the own control area.
-                let seen = unsafe { u64::load_relaxed(base + flag) };
-                (seen >= epoch, seen)
-            },
-            |seen| {
-                let from = if shmem.my_pe() >= distance {
-                    shmem.my_pe() - distance
-                } else {
-                    shmem.my_pe() + n - distance
-                };
-                let fault =
-                    Fault { peer: from, offset: flag, ..Fault::new(Cause::Deadline, Operation::BarrierAll) };
-                report(shmem, Fault { expected: epoch, seen, cmp: crate::wait::Cmp::Ge as u32, ..fault });
-            },
-        );
-        if given_up {
-            return true;
+        let polled = poll(shmem, shmem.abi.deadline.saturating_sub(spent), || {
+            // SAFETY: a flag in the own control area.
+            let seen = unsafe { u64::load_relaxed(base + flag) };
+            (seen >= epoch, seen)
+        });
+        if !matches!(polled, Polled::Held) {
+            return (polled, BarrierRound { epoch, round, from });
         }
         // SAFETY: as above.
-        unsafe { crate::arch::memory::load_acquire_u64(base + flag) };
+        unsafe { memory::load_acquire_u64(base + flag) };
         round += 1;
         distance = distance.wrapping_shl(1);
     }
-    false
+    (Polled::Held, BarrierRound { epoch, round, from: 0 })
 }

@@ -4,7 +4,7 @@
 use crate::abi::{Cause, Operation, control};
 use crate::arch::{Word, memory, order};
 use crate::context::{Context, MayWait, Shmem};
-use crate::fault::{Fault, report};
+use crate::fault::Fault;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::signal::Signal;
@@ -133,63 +133,60 @@ fn wait<S: Scope>(
     holds: impl Fn(u64) -> bool,
 ) {
     let address = shmem.own_address(signal.span(), operation);
-    let mut failed = false;
+    let mut polled = Polled::Held;
     if S::polls() {
-        failed = poll(
-            shmem,
-            Poll { budget: shmem.abi.deadline },
-            || {
-                // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
-                let seen = unsafe { u64::load_relaxed(address) };
-                (holds(seen), seen)
-            },
-            |seen| {
-                let fault =
-                    Fault { cmp: cmp as u32, peer: shmem.my_pe(), ..Fault::new(Cause::Deadline, operation) };
-                report(shmem, Fault { offset: signal.offset(), expected, seen, ..fault });
-            },
-        );
+        polled = poll(shmem, shmem.abi.deadline, || {
+            // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
+            let seen = unsafe { u64::load_relaxed(address) };
+            (holds(seen), seen)
+        });
         // SAFETY: as above. Acquire: the relaxed polls ordered nothing.
         unsafe { memory::load_acquire_u64(address) };
     }
-    S::join(shmem, failed);
+    S::join(shmem, polled, |seen| Fault {
+        cmp: cmp as u32,
+        peer: shmem.my_pe(),
+        offset: signal.offset(),
+        expected,
+        seen,
+        ..Fault::new(Cause::Deadline, operation)
+    });
 }
 
-/// How long a poll may last, in the device's clock.
+/// How a poll ended.
 #[derive(Clone, Copy)]
-pub(crate) struct Poll {
-    pub(crate) budget: u64,
+pub enum Polled {
+    /// Its condition held.
+    Held,
+    /// A peer failed.
+    Aborted,
+    /// Its time ran out; the value last seen.
+    Expired(u64),
 }
 
-/// Calls `look` until it says true. Returns true if the wait was given up: its time ran out (then
-/// `expired` was called with the value last seen) or a peer failed.
+/// Calls `look`, which says whether its condition holds and what it saw, until it does, for at most `budget`
+/// units of the device's clock.
 #[inline(always)]
-pub(crate) fn poll(
-    shmem: Shmem,
-    poll: Poll,
-    look: impl Fn() -> (bool, u64),
-    expired: impl FnOnce(u64),
-) -> bool {
+pub(crate) fn poll(shmem: Shmem, budget: u64, look: impl Fn() -> (bool, u64)) -> Polled {
     if look().0 {
-        return false;
+        return Polled::Held;
     }
-    let until = order::now().saturating_add(poll.budget);
+    let until = order::now().saturating_add(budget);
     let mut failed = 0u32;
     loop {
         failed = failed.wrapping_add(1);
         order::poll_failed(failed, until);
         let (holds, seen) = look();
         if holds {
-            return false;
+            return Polled::Held;
         }
         if failed.is_multiple_of(order::POLLS_PER_CHECK) {
             // SAFETY: the own control area.
             if unsafe { u64::load_relaxed(shmem.abi.heap_base + control::ABORT) } != 0 {
-                return true;
+                return Polled::Aborted;
             }
             if order::now() >= until {
-                expired(seen);
-                return true;
+                return Polled::Expired(seen);
             }
         }
     }

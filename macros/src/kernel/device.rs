@@ -26,6 +26,7 @@ fn entry(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
     let first: Vec<_> = (0..param_types.len()).map(|i| format_ident!("first_{i}")).collect();
     let second: Vec<_> = (0..param_types.len()).map(|i| format_ident!("second_{i}")).collect();
     let marker = marker(kernel, &symbol);
+    let address = format!("{{{{ .reg .b64 t; mov.b64 t, {symbol}_param_0; cvta.param.u64 {{}}, t; }}}}");
     quote! {
         #marker
         #[cfg(target_arch = "nvptx64")]
@@ -42,8 +43,17 @@ fn entry(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
                     #second: <#param_types as __oxshmem::KernelParam>::R1,
                 )*
             ) {
+                let param: u64;
+                // SAFETY: takes the address of this entry's own first parameter.
+                unsafe {
+                    ::core::arch::asm!(
+                        #address,
+                        out(reg64) param,
+                        options(pure, nomem, nostack, preserves_flags),
+                    );
+                }
                 #function #turbofish (
-                    <#context as __oxshmem::Context>::from_abi(context),
+                    <#context as __oxshmem::Context>::from_abi(context, param),
                     #(<#param_types as __oxshmem::KernelParam>::from_raw(#first, #second),)*
                 )
             }

@@ -89,7 +89,7 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
                 #[allow(unused_variables, clippy::unit_arg)]
                 fn run_thread(context: __oxshmem::ContextAbi, raw: Self::Raw) {
                     #name #turbofish (
-                        #context_trait::from_abi(context),
+                        #context_trait::from_abi(context, 0),
                         #(#traits::from_raw(raw.#indices.0, raw.#indices.1),)*
                     )
                 }

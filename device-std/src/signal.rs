@@ -43,7 +43,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     pub fn signal(self, signal: Sym<Signal>, op: SignalOp, pe: u32) {
         let shmem = self.context().shmem();
         seam::operation(Operation::Signal, signal.offset(), 8, pe);
-        let address = shmem.remote_address(signal.span(), pe, Operation::Signal);
+        let address = shmem.remote_address(signal.opaque().span(), pe, Operation::Signal);
         S::sync(shmem);
         if S::leads() {
             release(address, op);

@@ -165,6 +165,12 @@ impl<T: ?Sized + Symmetric> Sym<T> {
     pub(crate) fn span(self) -> Span {
         Span { word: self.word, length: self.len.elements() }
     }
+
+    /// The same handle, of which the compiler does not know where it came from: see `arch::order::opaque`.
+    #[inline(always)]
+    pub(crate) fn opaque(self) -> Self {
+        Self { word: crate::arch::order::opaque(self.word), ..self }
+    }
 }
 
 impl<T: Symmetric> Sym<[T]>

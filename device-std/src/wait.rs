@@ -132,6 +132,7 @@ fn wait<S: Scope>(
     expected: u64,
     holds: impl Fn(u64) -> bool,
 ) {
+    let signal = signal.opaque();
     let address = shmem.own_address(signal.span(), operation);
     let mut polled = Polled::Held;
     if S::polls() {

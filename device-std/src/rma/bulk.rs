@@ -9,6 +9,7 @@
 
 use super::{Destination, Source};
 use crate::abi::{Cause, Operation};
+use crate::arch::order;
 use crate::context::{Context, Shmem};
 use crate::copy::{GlobalSpace, copy};
 use crate::fault::{Fault, fail};
@@ -49,7 +50,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     ) {
         let shmem = self.context().shmem();
         seam::operation(Operation::PutSignal, target.offset(), target.len() * size_of::<T>() as u64, pe);
-        let word = shmem.remote_address(signal.span(), pe, Operation::PutSignal);
+        let word = shmem.remote_address(signal.opaque().span(), pe, Operation::PutSignal);
         put_data::<S, T>(shmem, target, source, pe, Operation::PutSignal);
         S::sync(shmem);
         if S::leads() {
@@ -65,7 +66,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     pub fn get<T: Pod>(self, target: impl Destination<T>, source: Sym<[T]>, pe: u32) {
         let shmem = self.context().shmem();
         seam::operation(Operation::Get, source.offset(), source.len() * size_of::<T>() as u64, pe);
-        let from = shmem.remote_address(source.span(), pe, Operation::Get);
+        let from = shmem.remote_address(source.opaque().span(), pe, Operation::Get);
         let (to, len) = target.resolve(shmem, Operation::Get);
         same_length(shmem, len, source.len(), source.offset(), pe, Operation::Get);
         S::sync(shmem);
@@ -91,10 +92,11 @@ fn put_data<S: Scope, T: Pod>(
     pe: u32,
     operation: Operation,
 ) {
-    let to = shmem.remote_address(target.span(), pe, operation);
+    let to = shmem.remote_address(target.opaque().span(), pe, operation);
     let (from, len) = source.resolve(shmem, operation);
     same_length(shmem, target.len(), len, target.offset(), pe, operation);
     S::sync(shmem);
+    let (from, len) = (order::opaque(from), order::opaque(len));
     // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
     unsafe { copy_from::<_, T>(source, to, from, len, S::rank(), S::size()) };
 }

@@ -26,7 +26,7 @@ shared! {
 ///
 /// Every `check_every` steps the squared residual of the whole grid goes to `residuals`. `base` is the number
 /// of steps done by earlier launches.
-#[nvshmem_kernel(block = 256, shared = Layout)]
+#[nvshmem_kernel(block = 256, min_blocks = 2, shared = Layout)]
 pub fn jacobi(
     shmem: Collective,
     a: Sym<[f32]>,
@@ -101,15 +101,32 @@ fn relax(shmem: Collective, from: Sym<[f32]>, to: Sym<[f32]>, width: u32, index:
         shmem.local(buffer.slice(u64::from(index) * u64::from(width), u64::from(width)))
     };
     let (above, here, below, out) = (row(from, index - 1), row(from, index), row(from, index + 1), row(to, index));
-    let mut residual = 0.0f64;
-    let mut column = 1 + thread::in_block();
-    while column + 1 < width {
-        let x = u64::from(column);
+    let new = |x: u64| {
+        let centre = here.get(x);
         let new = 0.25 * ((above.get(x) + below.get(x)) + (here.get(x - 1) + here.get(x + 1)));
-        let change = f64::from(new) - f64::from(here.get(x));
+        (new, f64::from(new) - f64::from(centre))
+    };
+    let (step, end) = (u64::from(BLOCK), u64::from(width) - 1);
+    let mut residual = 0.0f64;
+    let mut x = 1 + u64::from(thread::in_block());
+    // Four columns at a time keep enough loads in flight; the order of the additions is that of the columns.
+    while x + 3 * step < end {
+        let columns = [new(x), new(x + step), new(x + 2 * step), new(x + 3 * step)];
+        out.set(x, columns[0].0);
+        out.set(x + step, columns[1].0);
+        out.set(x + 2 * step, columns[2].0);
+        out.set(x + 3 * step, columns[3].0);
+        residual += columns[0].1 * columns[0].1;
+        residual += columns[1].1 * columns[1].1;
+        residual += columns[2].1 * columns[2].1;
+        residual += columns[3].1 * columns[3].1;
+        x += 4 * step;
+    }
+    while x < end {
+        let (value, change) = new(x);
+        out.set(x, value);
         residual += change * change;
-        out.set(x, new);
-        column += BLOCK;
+        x += step;
     }
     residual
 }

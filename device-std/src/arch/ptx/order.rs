@@ -49,3 +49,13 @@ pub(crate) fn trap() -> ! {
     // SAFETY: ends the kernel.
     unsafe { asm!("trap; exit;", options(nostack, noreturn)) }
 }
+
+/// Hides where a value comes from. What is computed from it is then computed here, not hoisted out of the
+/// loops around: addresses of a rarely taken operation would otherwise hold registers for a whole kernel.
+#[inline(always)]
+pub(crate) fn opaque(value: u64) -> u64 {
+    let mut value = value;
+    // SAFETY: no instruction.
+    unsafe { asm!("/* {} */", inout(reg64) value, options(nomem, nostack, preserves_flags)) };
+    value
+}

@@ -1,0 +1,66 @@
+//! Every PE sends a vector to its right neighbour, inside a kernel, and checks what the left one sent.
+//!
+//! `ring-shift [ELEMENTS]`; `OXSHMEM_PES=4` makes four PEs.
+
+use oxshmem_device::LaunchConfig;
+use ring_shift::ring_shift;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Element `i` of what PE `pe` sends: its origin can be read off it.
+fn element(pe: u32, i: usize) -> f32 {
+    ((pe as usize) << 20 | i & 0xf_ffff) as f32
+}
+
+fn ring(elements: usize) -> oxshmem::Result<u64> {
+    let wrong = AtomicU64::new(0);
+    oxshmem::run(|shmem| {
+        let me = shmem.my_pe();
+        let src = shmem.alloc_from_fn(elements, |i| element(me, i))?;
+        let dst = shmem.alloc_zeroed::<f32>(elements)?;
+        let ready = shmem.alloc_signals(1)?;
+        shmem.barrier_all()?;
+
+        let start = Instant::now();
+        ring_shift::launch(&shmem, LaunchConfig::blocks(1).threads(256), &dst, &src, ready.at(0), 1)?;
+        shmem.barrier_all()?;
+        let time = start.elapsed();
+
+        let left = (me + shmem.n_pes() - 1) % shmem.n_pes();
+        let received = dst.read()?;
+        let bad = received.iter().enumerate().filter(|&(i, &value)| value != element(left, i)).count();
+        wrong.fetch_add(bad as u64, Ordering::Relaxed);
+        shmem.barrier_all()?;
+        if me == 0 {
+            let verified = if wrong.load(Ordering::Relaxed) == 0 { "yes" } else { "no" };
+            println!(
+                "01-ring-shift  {}  {} PEs  {elements} f32 per PE  verified {verified}  {:.6} s",
+                shmem.device_name(),
+                shmem.n_pes(),
+                time.as_secs_f64()
+            );
+        }
+        Ok(())
+    })?;
+    Ok(wrong.into_inner())
+}
+
+fn main() -> ExitCode {
+    let elements = match std::env::args().nth(1).map(|text| text.parse()) {
+        None => 1 << 16,
+        Some(Ok(elements)) => elements,
+        Some(Err(error)) => {
+            eprintln!("ring-shift: the number of elements is a whole number: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    match ring(elements) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("ring-shift: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -90,11 +90,10 @@ pub fn sass_instructions(nvdisasm: &Path, cubin: &Path) -> Result<HashMap<String
     let mut counts = HashMap::new();
     let mut kernel = String::new();
     for line in process::stdout(&output).lines().map(str::trim) {
-        if let Some(name) = line.strip_prefix(".section").and_then(|rest| rest.trim().strip_prefix(".text."))
-        {
+        let mut words = line.split_whitespace();
+        if words.next() == Some(".section") {
+            let name = words.next().and_then(|name| name.strip_prefix(".text.")).unwrap_or("");
             kernel = name.split(',').next().unwrap_or("").to_owned();
-        } else if line.starts_with(".section") {
-            kernel.clear();
         } else if line.starts_with("/*")
             && !kernel.is_empty()
             && line.contains(';')

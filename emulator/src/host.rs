@@ -1,0 +1,127 @@
+//! Host threads: one that may still launch something, or write memory, holds the clock back.
+//!
+//! A host thread of a PE registers itself. Inside [`Stream::synchronize`](crate::Stream::synchronize) it is
+//! known to wait, and the device marks it as running when it lets it go, so no moment is lost between the two.
+//! Inside [`HostThread::blocked`] it waits for something that the emulator does not know; then quiescence must
+//! stand for [`MachineConfig::host_grace`](crate::MachineConfig::host_grace) of wall time before it counts.
+
+use crate::clock::Clock;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+const RUNNING: u8 = 0;
+const BLOCKED: u8 = 1;
+const WAITING: u8 = 2;
+
+/// A polling host thread has been seen to poll when it ticked this often while nothing else happened.
+const TICKS: u64 = 2;
+
+/// What a host thread is doing, as its devices see it.
+#[derive(Debug, Default)]
+pub(crate) struct HostState {
+    state: AtomicU8,
+    ticks: AtomicU64,
+    marked: AtomicU64,
+}
+
+/// How a host thread stands to quiescence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It waits for a device, which will say so when it lets it go.
+    Waits,
+    /// It waits for something unknown, or only polls: it may come back any moment.
+    MayReturn,
+    /// It runs user code.
+    Runs,
+}
+
+impl HostState {
+    pub(crate) fn set_running(&self) {
+        self.state.store(RUNNING, Ordering::Release);
+    }
+
+    pub(crate) fn set_waiting(&self) {
+        self.state.store(WAITING, Ordering::Release);
+    }
+
+    pub(crate) fn mark_ticks(&self) {
+        self.marked.store(self.ticks.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        let ticked = || self.ticks.load(Ordering::Relaxed) - self.marked.load(Ordering::Relaxed) >= TICKS;
+        match self.state.load(Ordering::Acquire) {
+            WAITING => Standing::Waits,
+            BLOCKED => Standing::MayReturn,
+            _ if ticked() => Standing::MayReturn,
+            _ => Standing::Runs,
+        }
+    }
+}
+
+thread_local! {
+    /// This thread's registrations; one per machine.
+    static REGISTERED: RefCell<Vec<(Weak<Clock>, Arc<HostState>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The calling thread's state on the machine of `clock`, if it is registered there.
+pub(crate) fn registered(clock: &Arc<Clock>) -> Option<Arc<HostState>> {
+    REGISTERED.with_borrow(|all| {
+        let found = all.iter().rev().find(|(of, _)| of.as_ptr() == Arc::as_ptr(clock));
+        found.map(|(_, state)| state.clone())
+    })
+}
+
+/// The calling thread, registered with a machine until dropped. While it is neither in
+/// [`Stream::synchronize`](crate::Stream::synchronize) nor in [`blocked`](Self::blocked) no wait of a kernel
+/// expires by quiescence, for at most
+/// [`MachineConfig::host_patience`](crate::MachineConfig::host_patience) of wall time.
+#[derive(Debug)]
+pub struct HostThread {
+    clock: Arc<Clock>,
+    state: Arc<HostState>,
+    /// It speaks for the thread that made it.
+    _thread: PhantomData<*const ()>,
+}
+
+impl HostThread {
+    pub(crate) fn new(clock: Arc<Clock>) -> Self {
+        let state = Arc::new(HostState::default());
+        clock.add_host(state.clone());
+        REGISTERED.with_borrow_mut(|all| all.push((Arc::downgrade(&clock), state.clone())));
+        Self { clock, state, _thread: PhantomData }
+    }
+
+    /// Runs `wait`, which blocks this thread without launching anything: a rendezvous with other PEs, a
+    /// [`Stream::synchronize`](crate::Stream::synchronize).
+    pub fn blocked<R>(&self, wait: impl FnOnce() -> R) -> R {
+        struct Running<'a>(&'a HostThread);
+        impl Drop for Running<'_> {
+            fn drop(&mut self) {
+                self.0.state.set_running();
+                self.0.clock.changed();
+            }
+        }
+        self.state.state.store(BLOCKED, Ordering::Release);
+        self.clock.changed();
+        let _running = Running(self);
+        wait()
+    }
+
+    /// Says that this thread asked something without blocking. A thread that does nothing else while nothing
+    /// else happens does not hold the clock back.
+    pub fn tick(&self) {
+        self.state.ticks.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for HostThread {
+    fn drop(&mut self) {
+        self.clock.remove_host(&self.state);
+        // Fails only while the thread ends, and its list with it.
+        let _ =
+            REGISTERED.try_with(|all| all.borrow_mut().retain(|(_, state)| !Arc::ptr_eq(state, &self.state)));
+    }
+}

@@ -1,0 +1,474 @@
+//! The loop of a device: takes launches, makes blocks resident, runs their threads pass by pass, ends
+//! launches. Everything here is on the device's own operating-system thread, which coroutines never leave.
+
+use crate::block::{Block, State, living_lanes};
+use crate::clock::NEVER;
+use crate::device::{DeviceShared, News};
+use crate::error::{Error, Site};
+use crate::occupancy::Multiprocessors;
+use crate::panics;
+use crate::schedule::{RunQueue, ThreadId};
+use crate::stack::{self, Shortage, StackSet};
+use crate::statistics::Statistics;
+use crate::stream::{Launch, StreamShared, Submission};
+use crate::thread::{Current, Ended, Request, Response};
+use corosensei::CoroutineResult;
+use oxshmem_device::abi::ContextAbi;
+use oxshmem_device::hooks;
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// Active steps after which a device tells the others of them.
+const PUBLISH_STEPS: u64 = 256;
+/// Clean passes after which an otherwise idle device sleeps between passes instead of yielding.
+const YIELDS: u32 = 8;
+/// The first such sleep, and the longest. A device whose memory is written is woken early.
+const SLEEP: Duration = Duration::from_micros(50);
+const LONGEST_SLEEP: Duration = Duration::from_millis(5);
+
+/// Runs a device until it is stopped.
+pub(crate) fn run(device: Arc<DeviceShared>) {
+    device.clock.attach(device.index);
+    let current = Box::into_raw(Box::new(Current::new(device.table.clone(), &device.clock)));
+    {
+        // SAFETY: the box lives until this function's end. The worker, its coroutines and the entered hooks,
+        // which are all that get the reference, are gone when this block ends; none of them leaves this
+        // operating-system thread.
+        let current: &'static Current = unsafe { &*current };
+        let _entered = hooks::enter(current);
+        let mut worker = Worker::new(device.clone(), current);
+        let reason = match catch_unwind(AssertUnwindSafe(|| worker.run())) {
+            Ok(reason) => reason,
+            Err(_) => {
+                let said = panics::take();
+                format!("the emulator itself panicked at {}: {}", said.location, said.message)
+            }
+        };
+        device.close(&reason);
+        worker.stop(&reason);
+    }
+    // SAFETY: made by `Box::into_raw` above; no reference is left (see above).
+    drop(unsafe { Box::from_raw(current) });
+}
+
+/// A launch whose blocks run.
+struct Running {
+    number: u64,
+    stream: Arc<StreamShared>,
+    launch: Launch,
+    run: Rc<dyn Fn(ContextAbi)>,
+    /// The stacks of a collective launch that no block has now.
+    stacks: StackSet,
+    /// Blocks that became resident so far; blocks that have ended.
+    placed: u64,
+    ended: u64,
+    failure: Option<Error>,
+}
+
+/// The launches of a stream: one runs, others wait.
+#[derive(Default)]
+struct Queue {
+    running: bool,
+    waiting: VecDeque<Submission>,
+}
+
+struct Worker {
+    device: Arc<DeviceShared>,
+    current: &'static Current,
+    /// By the stream's address, while it has launches.
+    queues: HashMap<usize, Queue>,
+    /// In the order of their starts.
+    running: Vec<Running>,
+    started: u64,
+    blocks: Vec<Option<Box<Block>>>,
+    vacant: Vec<u32>,
+    sms: Multiprocessors,
+    queue: RunQueue,
+    statistics: Statistics,
+    /// Whether blocks may have become placeable.
+    room: bool,
+    /// Whether a block waits for stacks that other devices hold.
+    starved: bool,
+}
+
+/// What a pass did.
+#[derive(Clone, Copy, Debug)]
+struct Pass {
+    active: u64,
+    /// The earliest deadline of a thread whose poll failed.
+    earliest: u64,
+    /// Where time jumps for one thread.
+    jump: Option<u64>,
+}
+
+impl Worker {
+    fn new(device: Arc<DeviceShared>, current: &'static Current) -> Self {
+        let index = u64::from(device.index);
+        Self {
+            sms: Multiprocessors::new(&device.config),
+            // Devices with one seed should not all go the same way.
+            queue: RunQueue::new(device.config.seed.map(|seed| seed.wrapping_add(index << 32))),
+            device,
+            current,
+            queues: HashMap::new(),
+            running: Vec::new(),
+            started: 0,
+            blocks: Vec::new(),
+            vacant: Vec::new(),
+            statistics: Statistics::default(),
+            room: false,
+            starved: false,
+        }
+    }
+
+    /// The loop; returns why it ended.
+    fn run(&mut self) -> String {
+        let device = self.device.clone();
+        let (clock, index) = (&device.clock, device.index);
+        let (mut unpublished, mut dirty, mut carry, mut idle_passes) = (0, false, 0, 0u32);
+        // A jump of time that the other devices have not seen yet.
+        let mut landing = None;
+        loop {
+            match device.news() {
+                Some(News::Stop(reason)) => return reason,
+                Some(News::Launches(launches)) => launches.into_iter().for_each(|l| self.enqueue(l)),
+                None => {}
+            }
+            if self.room || self.starved {
+                self.place();
+            }
+            if self.running.is_empty() {
+                self.report();
+                landing.take().into_iter().for_each(|time| clock.landed(time));
+                if device.idle() {
+                    std::thread::park();
+                }
+                continue;
+            }
+            let epoch = clock.epoch();
+            let jump = clock.jump_of(index);
+            self.current.now.set(clock.now());
+            self.current.refresh();
+            let pass = self.pass(jump);
+            landing = landing.max(jump);
+            let touched = self.current.touched.replace(0);
+            if touched & !(1 << (index % 64)) != 0 || touched != 0 && device.config.devices > 64 {
+                clock.wake_touched(touched, index);
+            }
+            if pass.active > 0 {
+                unpublished += pass.active;
+                (dirty, idle_passes) = (true, 0);
+                if unpublished >= PUBLISH_STEPS {
+                    clock.publish(core::mem::take(&mut unpublished), &mut carry);
+                    self.report();
+                }
+            } else if dirty {
+                // The next pass may be clean: what this device did must be known before it begins.
+                clock.publish(core::mem::take(&mut unpublished), &mut carry);
+                self.report();
+                dirty = false;
+            } else if let Some(time) = landing.take() {
+                clock.landed(time);
+            } else if !self.starved {
+                clock.clean(index, epoch, pass.earliest);
+                rest(idle_passes);
+                idle_passes = idle_passes.saturating_add(1);
+            } else {
+                rest(YIELDS);
+            }
+        }
+    }
+
+    /// Puts a launch behind the others of its stream, or starts it.
+    fn enqueue(&mut self, submission: Submission) {
+        let queue = self.queues.entry(Arc::as_ptr(&submission.stream).addr()).or_default();
+        if queue.running {
+            queue.waiting.push_back(submission);
+        } else {
+            queue.running = true;
+            self.start(submission);
+        }
+    }
+
+    fn start(&mut self, submission: Submission) {
+        let Submission { stream, mut launch, stacks } = submission;
+        let run = core::mem::replace(&mut launch.run, Box::new(|_| ()));
+        let (number, run) = (self.started, Rc::from(run as Box<dyn Fn(ContextAbi)>));
+        self.started += 1;
+        self.room = true;
+        self.running.push(Running {
+            number,
+            stream,
+            launch,
+            run,
+            stacks,
+            placed: 0,
+            ended: 0,
+            failure: None,
+        });
+    }
+
+    /// Makes blocks resident, in order, as far as there is room.
+    fn place(&mut self) {
+        (self.room, self.starved) = (false, false);
+        let mut at = 0;
+        while let Some(running) = self.running.get_mut(at) {
+            if running.placed == running.launch.total_blocks() {
+                at += 1;
+                continue;
+            }
+            let needs = running.launch.needs();
+            let Some(sm) = self.sms.place(needs) else { return };
+            let threads = running.launch.block_threads() as usize;
+            let stacks = if running.launch.collective {
+                running.stacks.split(threads).ok_or(None)
+            } else {
+                stack::take(threads, self.device.config.stack_bytes).map_err(Some)
+            };
+            let stacks = match stacks {
+                Ok(stacks) => stacks,
+                Err(shortage) => {
+                    self.sms.release(sm, needs);
+                    let failed = match shortage {
+                        Some(Shortage::System(error)) if running.placed == running.ended => Some(error),
+                        _ => None,
+                    };
+                    match failed {
+                        Some(error) => {
+                            let number = running.number;
+                            self.fail(number, error);
+                        }
+                        None => {
+                            // Blocks of this device, or of another, give theirs back when they end.
+                            self.starved = true;
+                            return;
+                        }
+                    }
+                    continue;
+                }
+            };
+            let which = (running.number, running.placed);
+            running.placed += 1;
+            let block = Block::new(self.current, &running.launch, &running.run, which, stacks, sm);
+            self.statistics.blocks += 1;
+            let slot = self.vacant.pop().unwrap_or_else(|| {
+                self.blocks.push(None);
+                self.blocks.len() as u32 - 1
+            });
+            (0..block.threads.len() as u32)
+                .for_each(|thread| self.queue.push(ThreadId { block: slot, thread }));
+            self.blocks[slot as usize] = Some(Box::new(block));
+        }
+    }
+
+    /// Resumes every runnable thread once. The first whose wait ends by `jump` sees that time.
+    fn pass(&mut self, jump: Option<u64>) -> Pass {
+        let mut pass = Pass { active: 0, earliest: NEVER, jump };
+        let _in_kernel = panics::in_kernel();
+        self.queue.begin();
+        while let Some(id) = self.queue.pop() {
+            self.step(id, &mut pass);
+        }
+        pass
+    }
+
+    /// Resumes one thread.
+    fn step(&mut self, id: ThreadId, pass: &mut Pass) {
+        let Self { blocks, queue, current, statistics, .. } = self;
+        let Some(block) = &mut blocks[id.block as usize] else { return };
+        let thread = &mut block.threads[id.thread as usize];
+        let Some(body) = &mut thread.body else { return };
+        current.acted.set(false);
+        statistics.switches += 1;
+        let mut response = core::mem::take(&mut thread.response);
+        let polling = matches!(thread.state, State::Polling { .. });
+        let now = current.now.get();
+        if let (State::Polling { until }, Some(jump)) = (thread.state, pass.jump)
+            && until <= jump
+        {
+            current.now.set(jump);
+            pass.jump = None;
+        }
+        let result = loop {
+            match body.resume(response) {
+                CoroutineResult::Yield(Request::ActiveLanes) => {
+                    response = Response::ActiveLanes(living_lanes(&block.warps, id.thread));
+                }
+                other => break other,
+            }
+        };
+        current.now.set(now);
+        let mut release = |thread| queue.push(ThreadId { block: id.block, thread });
+        match result {
+            CoroutineResult::Yield(Request::PollFailed { until }) => {
+                pass.earliest = pass.earliest.min(until);
+                let again = polling && !current.acted.get();
+                thread.state = State::Polling { until };
+                release(id.thread);
+                if again {
+                    return;
+                }
+            }
+            CoroutineResult::Yield(Request::Switch | Request::ActiveLanes) => {
+                thread.state = State::Runnable;
+                release(id.thread);
+            }
+            CoroutineResult::Yield(Request::Barrier { predicate }) => {
+                block.arrive(id.thread, predicate, release);
+            }
+            CoroutineResult::Yield(Request::Exchange { mask, value }) => {
+                block.exchange(id.thread, mask, value, release);
+            }
+            CoroutineResult::Return(ended) => {
+                block.end(id.thread, release);
+                if !matches!(ended, Ended::Well) {
+                    pass.active += 1;
+                    self.failed(id, ended);
+                    return;
+                }
+            }
+        }
+        pass.active += 1;
+        statistics.active_steps += 1;
+        if block.living == 0 {
+            self.finish(id.block);
+        } else if block.stuck() {
+            self.diverged(id);
+        }
+    }
+
+    /// A block's last thread has ended.
+    fn finish(&mut self, slot: u32) {
+        let Some(block) = self.blocks[slot as usize].take() else { return };
+        self.vacant.push(slot);
+        self.sms.release(block.sm, block.needs);
+        self.room = true;
+        let (number, stacks) = (block.launch, block.unwind(self.current));
+        let Some(at) = self.running.iter().position(|r| r.number == number) else { return };
+        let running = &mut self.running[at];
+        running.ended += 1;
+        if running.launch.collective {
+            running.stacks.merge(stacks);
+        }
+        if running.ended == running.launch.total_blocks() {
+            self.end(at);
+        }
+    }
+
+    /// A launch has ended: the next one of its stream starts.
+    fn end(&mut self, at: usize) {
+        let Running { stream, failure, run, stacks, .. } = self.running.remove(at);
+        // The kernel's captured values and stacks are given back before anyone is told.
+        drop((run, stacks));
+        self.statistics.launches += 1;
+        self.report();
+        stream.end_one(failure);
+        let address = Arc::as_ptr(&stream).addr();
+        let Some(queue) = self.queues.get_mut(&address) else { return };
+        while let Some(next) = queue.waiting.pop_front() {
+            if !stream.failed() {
+                self.start(next);
+                return;
+            }
+            drop((next.launch, next.stacks));
+            stream.end_one(None);
+        }
+        self.queues.remove(&address);
+    }
+
+    fn site(&self, id: ThreadId) -> Option<(u64, Box<Site>)> {
+        let block = self.blocks[id.block as usize].as_ref()?;
+        let running = self.running.iter().find(|r| r.number == block.launch)?;
+        let frame = &block.frames[id.thread as usize];
+        let site = Site {
+            kernel: running.launch.name,
+            pe: running.launch.context.my_pe,
+            block: frame.position.block_idx,
+            thread: frame.position.thread_idx,
+            operation: frame.last.get(),
+        };
+        Some((running.number, Box::new(site)))
+    }
+
+    /// A thread did not end well: its launch ends.
+    fn failed(&mut self, id: ThreadId, ended: Ended) {
+        let Some((number, site)) = self.site(id) else { return };
+        let error = match ended {
+            Ended::Panicked(said) => {
+                Error::KernelPanicked { site, message: said.message, location: said.location }
+            }
+            Ended::Wild(wild) => {
+                Error::WildAccess { site, address: wild.address, bytes: wild.bytes, problem: wild.problem }
+            }
+            Ended::Well => return,
+        };
+        self.fail(number, error);
+    }
+
+    /// A block's living threads all wait for each other.
+    fn diverged(&mut self, id: ThreadId) {
+        let Some(block) = &self.blocks[id.block as usize] else { return };
+        let (living, at_barrier, at_warp) = (block.living, block.at_barrier, block.at_exchange);
+        let waits = |state: State| matches!(state, State::AtBarrier | State::AtExchange);
+        let thread = block.threads.iter().position(|t| waits(t.state)).unwrap_or(0) as u32;
+        let Some((number, site)) = self.site(ThreadId { thread, ..id }) else { return };
+        self.fail(number, Error::Diverged { site, living, at_barrier, at_warp });
+    }
+
+    /// Ends a launch with a failure: its threads are unwound, blocks that have not started are dropped.
+    fn fail(&mut self, number: u64, error: Error) {
+        for slot in 0..self.blocks.len() {
+            if self.blocks[slot].as_ref().is_none_or(|block| block.launch != number) {
+                continue;
+            }
+            self.queue.forget(slot as u32);
+            if let Some(block) = self.blocks[slot].take() {
+                self.vacant.push(slot as u32);
+                self.sms.release(block.sm, block.needs);
+                self.room = true;
+                drop(block.unwind(self.current));
+            }
+        }
+        if let Some(at) = self.running.iter().position(|r| r.number == number) {
+            self.running[at].failure = Some(error);
+            self.end(at);
+        }
+    }
+
+    /// Ends everything because the device stops.
+    fn stop(&mut self, reason: &str) {
+        let stopped = || Error::Stopped { device: self.device.index, reason: reason.to_owned() };
+        for block in self.blocks.drain(..).flatten() {
+            drop(block.unwind(self.current));
+        }
+        let waiting = self.queues.drain().flat_map(|(_, queue)| queue.waiting).map(|s| s.stream);
+        let running = self.running.drain(..).map(|r| r.stream);
+        let left = self.device.left_over().into_iter().map(|s| s.stream);
+        for stream in running.chain(waiting).chain(left) {
+            stream.end_one(Some(stopped()));
+        }
+        self.device.clock.set_idle(self.device.index);
+    }
+
+    /// Makes the counts visible.
+    fn report(&mut self) {
+        let [loads, stores, atomics, fences] = self.current.instructions.each_ref().map(|c| c.get());
+        self.statistics.loads = loads;
+        self.statistics.stores = stores;
+        self.statistics.atomics = atomics;
+        self.statistics.fences = fences;
+        self.statistics.operations = self.current.operations.each_ref().map(|c| c.get());
+        *self.device.statistics.lock().unwrap_or_else(PoisonError::into_inner) = self.statistics;
+    }
+}
+
+/// Lets others have the processor: the longer a device had nothing to do, the longer.
+fn rest(idle_passes: u32) {
+    match idle_passes.checked_sub(YIELDS) {
+        None => std::thread::yield_now(),
+        Some(more) => std::thread::park_timeout((SLEEP * (1 << more.min(7))).min(LONGEST_SLEEP)),
+    }
+}

@@ -1,0 +1,183 @@
+//! Failures: each kernel that cannot go on ends in bounded time, the record names the cause, every PE sees it,
+//! and after `recover` the context works.
+
+use super::suite::Report;
+use crate::kernels::failures::*;
+use crate::kernels::ordering::barrier_rounds;
+use crate::kernels::scope;
+use oxshmem::{Config, Error, Result, Shmem};
+use oxshmem_device::LaunchConfig;
+use oxshmem_device::abi::{Cause, Operation};
+use std::time::Duration;
+
+/// Three warps a block.
+const CONFIG: LaunchConfig = LaunchConfig::blocks(2).threads(96);
+
+/// What the first cause must say.
+struct Expected {
+    cause: Cause,
+    operation: Operation,
+    /// The PE that fails, if it is one.
+    pe: Option<u32>,
+    expected: Option<u64>,
+    seen: Option<u64>,
+}
+
+/// Every rule of this file, with `n` PEs and a short deadline.
+pub fn all(n: u32, report: &Report) -> Result<()> {
+    let config = Config::from_env()?.pes(n).deadline(Duration::from_millis(300));
+    config.run(|shmem| {
+        for (number, name) in scope::ALL {
+            waits(&shmem, report, number, name)?;
+        }
+        wrong_operations(&shmem, report)
+    })?;
+    Ok(())
+}
+
+fn waits(shmem: &Shmem, report: &Report, number: u32, name: &str) -> Result<()> {
+    let n = shmem.n_pes();
+    let signals = shmem.alloc_signals(2)?;
+    let culprit = n - 1;
+    signals.set(1, 4)?;
+    let expected = Expected {
+        cause: Cause::Deadline,
+        operation: Operation::WaitUntil,
+        pe: Some(culprit),
+        expected: Some(9),
+        seen: Some(4),
+    };
+    fails(shmem, report, "a wait that is never satisfied reports what it waited for", name, expected, || {
+        if shmem.my_pe() == culprit {
+            wait_for_ever::launch(shmem, CONFIG, signals.at(1), number, 9)?;
+        }
+        Ok(())
+    })?;
+    if n > 1 {
+        let expected =
+            Expected { cause: Cause::Deadline, operation: Operation::BarrierAll, pe: None, expected: None, seen: None };
+        fails(shmem, report, "a barrier_all that a PE misses reports it", name, expected, || {
+            miss_barrier::launch(shmem, CONFIG, number, 0)
+        })?;
+    }
+    if number == scope::GRID {
+        let expected =
+            Expected { cause: Cause::Deadline, operation: Operation::GridSync, pe: None, expected: None, seen: None };
+        fails(shmem, report, "a grid barrier that a block misses reports it", name, expected, || {
+            miss_grid_barrier::launch(shmem, CONFIG)
+        })?;
+    }
+    shmem.free(signals)
+}
+
+fn wrong_operations(shmem: &Shmem, report: &Report) -> Result<()> {
+    let n = shmem.n_pes();
+    let (dst, src) = (shmem.alloc_zeroed::<u32>(64)?, shmem.alloc_zeroed::<u32>(64)?);
+    for (number, name) in scope::ALL {
+        let expected = Expected {
+            cause: Cause::PeOutOfRange,
+            operation: Operation::Put,
+            pe: Some(0),
+            expected: Some(n.into()),
+            seen: Some((n + 3).into()),
+        };
+        fails(shmem, report, "an operation on a PE that does not exist is refused", name, expected, || {
+            if shmem.my_pe() == 0 {
+                put_to::launch(shmem, CONFIG, &dst, &src, number, n + 3)?;
+            }
+            Ok(())
+        })?;
+        let expected = Expected {
+            cause: Cause::LengthMismatch,
+            operation: Operation::Put,
+            pe: Some(0),
+            expected: Some(64),
+            seen: Some(63),
+        };
+        fails(shmem, report, "lengths that differ are refused", name, expected, || {
+            if shmem.my_pe() == 0 {
+                put_to::launch(shmem, CONFIG, &dst, src.slice(0, 63), number, 0)?;
+            }
+            Ok(())
+        })?;
+    }
+    let expected = Expected {
+        cause: Cause::IndexOutOfRange,
+        operation: Operation::Put,
+        pe: Some(0),
+        expected: None,
+        seen: Some(65),
+    };
+    fails(shmem, report, "a slice out of range is refused by the operation that uses it", "block", expected, || {
+        if shmem.my_pe() == 0 {
+            put_slice::launch(shmem, LaunchConfig::blocks(1).threads(64), &dst, &src, 60, 5, 0)?;
+        }
+        Ok(())
+    })?;
+    let expected = Expected {
+        cause: Cause::IndexOutOfRange,
+        operation: Operation::Access,
+        pe: Some(0),
+        expected: Some(64),
+        seen: Some(64),
+    };
+    fails(shmem, report, "an index out of range is refused", "thread", expected, || {
+        if shmem.my_pe() == 0 {
+            read_at::launch(shmem, LaunchConfig::blocks(1).threads(1), &dst, 64)?;
+        }
+        Ok(())
+    })?;
+    let untouched = dst.read()?.iter().all(|&value| value == 0);
+    if !untouched {
+        report.fail(format!("PE {}: a refused operation wrote to memory", shmem.my_pe()));
+    }
+    shmem.free(dst)?;
+    shmem.free(src)
+}
+
+/// Launches, expects every PE to see the failure, recovers, and expects the context to work.
+fn fails(
+    shmem: &Shmem,
+    report: &Report,
+    rule: &'static str,
+    what: &str,
+    expected: Expected,
+    launch: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    shmem.barrier_all()?;
+    launch()?;
+    let me = shmem.my_pe();
+    let complain = |text: String| report.fail(format!("{rule} ({what}), PE {me} of {}: {text}", shmem.n_pes()));
+    match shmem.barrier_all() {
+        Ok(()) => complain("no error".into()),
+        Err(Error::Poisoned(failure)) => {
+            let right = failure.cause == expected.cause
+                && failure.operation == expected.operation
+                && expected.pe.is_none_or(|pe| failure.pe == pe)
+                && expected.expected.is_none_or(|value| failure.expected == value)
+                && expected.seen.is_none_or(|value| failure.seen == value);
+            if !right {
+                complain(format!("the record is wrong: {failure}"));
+            }
+        }
+        Err(other) => complain(format!("another error: {other}")),
+    }
+    let slots = match shmem.recover() {
+        Ok(()) => shmem.alloc_zeroed::<u32>(shmem.n_pes() as usize + 1)?,
+        Err(error) => {
+            complain(format!("recover: {error}"));
+            return Err(error);
+        }
+    };
+    let n = u64::from(shmem.n_pes());
+    barrier_rounds::launch(shmem, CONFIG, slots.slice(0, n), slots.slice(n, 1), scope::GRID, 2)?;
+    shmem.barrier_all()?;
+    let after = slots.read()?;
+    if after.iter().enumerate().any(|(i, &value)| value != if i < n as usize { 2 } else { 0 }) {
+        complain(format!("after recover: {after:?}"));
+    }
+    if me == 0 {
+        report.row(rule);
+    }
+    shmem.free(slots)
+}

@@ -1,0 +1,51 @@
+//! The conformance suite: one body per rule, by name, over scope, element type, count, alignment and number of
+//! PEs. The same bodies run emulated and on a GPU. A rule is checked by the host from what is in memory after
+//! the kernel.
+//!
+//! Output: one line per rule and number of PEs, then `N rows, M failed` and `N passed, M failed`.
+
+mod atomics;
+mod failures;
+mod ordering;
+mod rma;
+mod signals;
+mod suite;
+mod warps;
+
+use oxshmem::Config;
+use std::process::ExitCode;
+use std::time::Instant;
+use suite::{Bench, Report};
+
+/// Runs the whole suite with the numbers of PEs in the arguments (default 1, 2, 3, 5 and 8).
+pub fn main() -> ExitCode {
+    let numbers: Vec<u32> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
+    let numbers = if numbers.is_empty() { vec![1, 2, 3, 5, 8] } else { numbers };
+    let report = Report::default();
+    for n in numbers {
+        let start = Instant::now();
+        let before = report.rows();
+        let result = Config::from_env().and_then(|config| {
+            config.pes(n).run(|shmem| {
+                let mut bench = Bench::new(&shmem, &report)?;
+                rma::all(&mut bench)?;
+                signals::all(&mut bench)?;
+                ordering::all(&mut bench)?;
+                atomics::all(&mut bench)?;
+                warps::all(&mut bench)?;
+                if shmem.my_pe() == 0 {
+                    println!("device: {}", shmem.device_name());
+                }
+                Ok(())
+            })
+        });
+        if let Err(error) = result {
+            report.fail(format!("{n} PEs: {error}"));
+        }
+        if let Err(error) = failures::all(n, &report) {
+            report.fail(format!("{n} PEs, failures: {error}"));
+        }
+        println!("{n} PEs: {} rows in {:.1} s", report.rows() - before, start.elapsed().as_secs_f64());
+    }
+    report.finish()
+}

@@ -1,0 +1,11 @@
+//! A launch with the wrong order of arguments.
+use oxshmem_device::prelude::*;
+
+#[nvshmem_kernel]
+pub fn kernel(shmem: Shmem, target: Sym<[f32]>, n: u32, round: u64) {}
+
+fn start(shmem: &oxshmem::Shmem, dst: oxshmem::SymVec<f32>) -> oxshmem::Result<()> {
+    kernel::launch(shmem, LaunchConfig::blocks(1), 7u32, &dst, 1u64)
+}
+
+fn main() {}

@@ -1,0 +1,148 @@
+//! The symmetric heap's bookkeeping, one for the whole job because all PEs allocate alike: which ranges are
+//! taken, by what, and how many PEs have released each. Run by the last PE to arrive at a collective call.
+
+use crate::error::{Error, Result};
+use crate::failure::Place;
+use crate::space::AddressSpace;
+use oxshmem_device::abi::control;
+use range_alloc::RangeAllocator;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of the unit in which ranges are handed out: every allocation is aligned to it.
+const UNIT: u64 = 256;
+
+/// Number of an allocation in the order of allocation, from 0. Never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct AllocationId(pub(crate) u64);
+
+/// A range of every PE's heap.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Allocation {
+    pub(crate) id: AllocationId,
+    /// Byte offset from the heap's start.
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) element_bytes: u64,
+    /// What it holds, for reports.
+    pub(crate) holds: &'static str,
+}
+
+/// The heap of the job.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    space: AddressSpace,
+    /// Free ranges in units.
+    ranges: RangeAllocator<u64>,
+    taken: BTreeMap<AllocationId, Taken>,
+    next: AllocationId,
+    n_pes: u32,
+}
+
+#[derive(Debug)]
+struct Taken {
+    allocation: Arc<Allocation>,
+    /// In units; empty for an allocation of no bytes.
+    range: Range<u64>,
+    /// How many PEs have released it.
+    released: u32,
+}
+
+impl Heap {
+    /// Maps the control area; everything behind it is for allocations.
+    pub(crate) fn new(mut space: AddressSpace, n_pes: u32) -> Result<Self> {
+        space.grow_to(control::BYTES)?;
+        let ranges = RangeAllocator::new(control::BYTES / UNIT..space.reserved() / UNIT);
+        Ok(Self { space, ranges, taken: BTreeMap::new(), next: AllocationId(0), n_pes })
+    }
+
+    /// Takes a range on every PE.
+    ///
+    /// # Errors
+    /// [`Error::SizeOverflow`], [`Error::OutOfMemory`]; the heap is as before then.
+    pub(crate) fn allocate(
+        &mut self,
+        holds: &'static str,
+        elements: u64,
+        element_bytes: u64,
+    ) -> Result<Arc<Allocation>> {
+        let overflow = || Error::SizeOverflow { elements, element_bytes };
+        let bytes = elements.checked_mul(element_bytes).ok_or_else(overflow)?;
+        let units = bytes.checked_next_multiple_of(UNIT).ok_or_else(overflow)? / UNIT;
+        let range = if units == 0 { control::BYTES / UNIT..control::BYTES / UNIT } else { self.take(units)? };
+        let (id, offset) = (self.next, range.start * UNIT);
+        let allocation = Arc::new(Allocation { id, offset, bytes, element_bytes, holds });
+        self.taken.insert(id, Taken { allocation: allocation.clone(), range, released: 0 });
+        self.next = AllocationId(id.0 + 1);
+        Ok(allocation)
+    }
+
+    fn take(&mut self, units: u64) -> Result<Range<u64>> {
+        let limit = self.space.reserved() - control::BYTES;
+        let range = self.ranges.allocate_range(units).map_err(|_| Error::OutOfMemory {
+            what: "symmetric heap per PE",
+            asked: units * UNIT,
+            available: limit - self.used(),
+            limit,
+        })?;
+        if let Err(error) = self.space.grow_to(range.end * UNIT) {
+            self.ranges.free_range(range);
+            return Err(match error {
+                Error::OutOfMemory { available, .. } => Error::OutOfMemory {
+                    what: "symmetric heap per PE",
+                    asked: units * UNIT,
+                    available: (self.space.mapped() - control::BYTES - self.used() + available).min(limit),
+                    limit,
+                },
+                other => other,
+            });
+        }
+        Ok(range)
+    }
+
+    /// Notes that one more PE has released an allocation; its range is free when all have.
+    pub(crate) fn release(&mut self, id: AllocationId) {
+        let Some(taken) = self.taken.get_mut(&id) else { return };
+        taken.released += 1;
+        if taken.released == self.n_pes
+            && let Some(taken) = self.taken.remove(&id)
+            && !taken.range.is_empty()
+        {
+            self.ranges.free_range(taken.range);
+        }
+    }
+
+    /// What stands at a heap offset.
+    pub(crate) fn place(&self, offset: u64) -> Place {
+        if let Some(place) = Place::control(offset) {
+            return place;
+        }
+        let holds = |taken: &&Taken| {
+            let allocation = &taken.allocation;
+            offset >= allocation.offset && offset - allocation.offset < allocation.bytes
+        };
+        match self.taken.values().find(holds) {
+            Some(Taken { allocation, .. }) => Place::Allocation {
+                number: allocation.id.0,
+                holds: allocation.holds,
+                element: (offset - allocation.offset) / allocation.element_bytes.max(1),
+            },
+            None => Place::Nothing,
+        }
+    }
+
+    /// Address of each PE's segment.
+    pub(crate) fn bases(&self) -> Vec<u64> {
+        self.space.bases()
+    }
+
+    /// Bytes that are mapped at the start of each PE's segment.
+    pub(crate) fn mapped(&self) -> u64 {
+        self.space.mapped()
+    }
+
+    fn used(&self) -> u64 {
+        self.taken.values().map(|taken| (taken.range.end - taken.range.start) * UNIT).sum()
+    }
+}

@@ -1,0 +1,167 @@
+//! How a run is set up: from the environment, then changed by the program.
+
+use crate::env::Environment;
+use crate::error::{Error, Result};
+use std::time::Duration;
+
+/// What kernels run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// NVIDIA GPUs; an error if there is none.
+    Cuda,
+    /// The emulator.
+    Emulated,
+    /// NVIDIA GPUs if there is a driver with at least one, else the emulator.
+    #[default]
+    Auto,
+}
+
+/// How PEs reach each other's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Path {
+    /// Loads and stores.
+    #[default]
+    P2p,
+    /// RDMA posted by the GPU. Not built yet.
+    Ibgda,
+    /// RDMA posted by a host proxy. Not built yet.
+    Proxy,
+}
+
+/// The set-up of a run.
+///
+/// ```
+/// use oxshmem::{Config, DeviceChoice};
+///
+/// let config = Config::default().pes(2).device(DeviceChoice::Emulated);
+/// config.run(|shmem| shmem.barrier_all())?;
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(crate) pes: u32,
+    pub(crate) device: DeviceChoice,
+    pub(crate) path: Path,
+    pub(crate) deadline: Duration,
+    pub(crate) heap_limit: Option<u64>,
+    /// `None`: one per PE.
+    pub(crate) emulated_devices: Option<u32>,
+    #[cfg(feature = "emulator")]
+    pub(crate) machine: oxshmem_emulator::MachineConfig,
+}
+
+impl Default for Config {
+    /// One PE, any device, 30 s; nothing from the environment.
+    fn default() -> Self {
+        Self {
+            pes: 1,
+            device: DeviceChoice::Auto,
+            path: Path::P2p,
+            deadline: Duration::from_secs(30),
+            heap_limit: None,
+            emulated_devices: None,
+            #[cfg(feature = "emulator")]
+            machine: oxshmem_emulator::MachineConfig::default(),
+        }
+    }
+}
+
+impl Config {
+    /// The set-up that the environment asks for: see [`VARIABLES`](crate::env::VARIABLES).
+    ///
+    /// # Errors
+    /// [`Error::Environment`] if a variable's value means nothing.
+    pub fn from_env() -> Result<Self> {
+        let (environment, default) = (Environment::read()?, Self::default());
+        let config = Self {
+            pes: environment.pes.unwrap_or(default.pes),
+            device: environment.device.unwrap_or(default.device),
+            path: environment.path.unwrap_or(default.path),
+            deadline: environment.deadline.unwrap_or(default.deadline),
+            heap_limit: environment.heap,
+            emulated_devices: environment.emulated_devices,
+            ..default
+        };
+        Ok(match environment.emulated_memory {
+            Some(bytes) => config.emulated_memory(bytes),
+            None => config,
+        })
+    }
+
+    /// How many PEs run as threads of this process.
+    pub fn pes(mut self, pes: u32) -> Self {
+        self.pes = pes;
+        self
+    }
+
+    /// What kernels run on.
+    pub fn device(mut self, device: DeviceChoice) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// How PEs reach each other's memory.
+    pub fn path(mut self, path: Path) -> Self {
+        self.path = path;
+        self
+    }
+
+    /// How long one wait may take, in a kernel and on the host.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Largest size of each PE's heap in bytes. Memory is taken as it is needed.
+    pub fn heap_limit(mut self, bytes: u64) -> Self {
+        self.heap_limit = Some(bytes);
+        self
+    }
+
+    /// How many emulated GPUs there are; PE i runs on GPU i modulo this. Without effect on real ones.
+    pub fn emulated_devices(mut self, devices: u32) -> Self {
+        self.emulated_devices = Some(devices);
+        self
+    }
+
+    /// Memory of each emulated GPU in bytes. Without effect on real ones.
+    #[cfg_attr(not(feature = "emulator"), allow(unused_mut, unused_variables))]
+    pub fn emulated_memory(mut self, bytes: u64) -> Self {
+        #[cfg(feature = "emulator")]
+        {
+            self.machine.memory_per_device = Some(bytes);
+        }
+        self
+    }
+
+    /// What the emulated machine is like, its number of devices included. Without effect on real ones.
+    #[cfg(feature = "emulator")]
+    pub fn emulated(mut self, machine: oxshmem_emulator::MachineConfig) -> Self {
+        self.emulated_devices = Some(machine.devices);
+        self.machine = machine;
+        self
+    }
+
+    /// Refuses what no run can have.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.path {
+            Path::P2p => {}
+            Path::Ibgda => return Err(Error::PathNotBuilt { path: "ibgda" }),
+            Path::Proxy => return Err(Error::PathNotBuilt { path: "proxy" }),
+        }
+        let refuse = |what: &str| Err(Error::Config { what: what.into() });
+        if self.pes == 0 || self.pes > 1 << 16 {
+            return refuse("the number of PEs must be from 1 to 65536");
+        }
+        if self.deadline.is_zero() || self.deadline > Duration::from_secs(100_000_000) {
+            return refuse("the deadline must be longer than 0 and at most 1e8 s");
+        }
+        if self.heap_limit == Some(0) {
+            return refuse("the heap limit must be more than 0 bytes");
+        }
+        if self.emulated_devices == Some(0) {
+            return refuse("there must be at least one emulated device");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,300 @@
+//! The emulated GPU as a device. Its memory is this process's, so copies are memory copies, and a kernel is the
+//! Rust function itself.
+
+use super::{Body, Device, DeviceInfo, Function, HostMemory, HostThread, Launch, Queue, Reservation};
+use crate::config::Config;
+use crate::error::{Error, KernelPanic, Result};
+use oxshmem_emulator as emu;
+use std::any::Any;
+use std::collections::HashMap;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Starts an emulated machine for this run.
+pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
+    let count = config.emulated_devices.unwrap_or(config.pes).min(config.pes);
+    let machine = emu::MachineConfig { devices: count, ..config.machine.clone() };
+    let machine =
+        emu::Machine::new(machine).map_err(|error| failed(error, "starting the emulated machine"))?;
+    let open = |index| -> Result<Arc<dyn Device>> {
+        let device = machine.device(index).map_err(|error| failed(error, "opening an emulated device"))?;
+        Ok(Arc::new(Emulated::new(machine.clone(), device)))
+    };
+    (0..count).map(open).collect()
+}
+
+#[derive(Debug)]
+struct Emulated {
+    machine: Arc<emu::Machine>,
+    device: emu::Device,
+    info: DeviceInfo,
+}
+
+impl Emulated {
+    fn new(machine: Arc<emu::Machine>, device: emu::Device) -> Self {
+        let config = machine.config();
+        let max_block_threads = config.max_threads_per_block.min(config.threads_per_sm);
+        let info = DeviceInfo {
+            name: format!("emulated GPU {}", device.index()),
+            ordinal: device.index(),
+            multiprocessors: config.sms,
+            memory: device.memory().1,
+            granule: emu::GRANULARITY,
+            max_block_threads,
+            max_block: [max_block_threads, max_block_threads, max_block_threads.min(64)],
+            max_grid: [i32::MAX as u32, 65_535, 65_535],
+            max_shared: config.shared_per_block,
+            ticks_per_second: emu::STEPS_PER_SECOND,
+        };
+        Self { machine, device, info }
+    }
+}
+
+impl Device for Emulated {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn enter(&self) -> Result<Box<dyn HostThread>> {
+        Ok(Box::new(Registered(self.machine.host_thread())))
+    }
+
+    fn free_memory(&self) -> Result<u64> {
+        Ok(self.device.memory().0)
+    }
+
+    fn reserve(&self, bytes: u64) -> Result<Box<dyn Reservation>> {
+        let inner =
+            self.machine.reserve(bytes).map_err(|error| failed(error, "reserving a heap's addresses"))?;
+        Ok(Box::new(Segment {
+            device: self.device.clone(),
+            inner,
+            created: None,
+            _machine: self.machine.clone(),
+        }))
+    }
+
+    fn host_memory(&self, bytes: usize) -> Result<Box<dyn HostMemory>> {
+        let inner = self
+            .machine
+            .allocate_host(bytes as u64)
+            .map_err(|error| failed(error, "allocating host memory for error records"))?;
+        Ok(Box::new(Shared(inner)))
+    }
+
+    fn queue(&self) -> Result<Arc<dyn Queue>> {
+        Ok(Arc::new(Stream {
+            machine: self.machine.clone(),
+            device: self.device.clone(),
+            stream: self.device.create_stream(),
+            failure: Mutex::new(None),
+            local: Mutex::default(),
+        }))
+    }
+
+    fn function(&self, _: &'static str) -> Result<Function> {
+        Ok(Function(0))
+    }
+
+    fn blocks_per_multiprocessor(&self, _: Function, threads: u32, shared: u32) -> Result<u32> {
+        Ok(self.device.active_blocks(threads, shared) / self.info.multiprocessors)
+    }
+
+    fn allow_shared(&self, _: Function, _: u32) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct Registered(emu::HostThread);
+
+impl HostThread for Registered {
+    fn blocked(&self, wait: &mut dyn FnMut()) {
+        self.0.blocked(wait);
+    }
+}
+
+#[derive(Debug)]
+struct Segment {
+    // Dropped before the machine.
+    inner: emu::Reservation,
+    created: Option<emu::Physical>,
+    device: emu::Device,
+    _machine: Arc<emu::Machine>,
+}
+
+impl Reservation for Segment {
+    fn base(&self) -> u64 {
+        self.inner.address()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.inner.bytes()
+    }
+
+    fn create(&mut self, bytes: u64) -> Result<()> {
+        self.created =
+            Some(self.device.create(bytes).map_err(|error| failed(error, "allocating heap memory"))?);
+        Ok(())
+    }
+
+    fn map_created(&mut self, at: u64) -> Result<()> {
+        match self.created.take() {
+            Some(physical) => {
+                self.inner.map(at, &physical).map_err(|error| failed(error, "mapping heap memory"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn drop_created(&mut self) {
+        self.created = None;
+    }
+}
+
+#[derive(Debug)]
+struct Shared(emu::HostMemory);
+
+impl HostMemory for Shared {
+    fn host(&self) -> NonNull<u8> {
+        let address = std::ptr::with_exposed_provenance_mut(self.0.address() as usize);
+        // The system never maps the first page.
+        NonNull::new(address).unwrap_or(NonNull::dangling())
+    }
+
+    fn device(&self) -> u64 {
+        self.0.address()
+    }
+}
+
+#[derive(Debug)]
+struct Stream {
+    machine: Arc<emu::Machine>,
+    device: emu::Device,
+    stream: emu::Stream,
+    /// A failure that a wait took from the stream, until `is_idle` tells it.
+    failure: Mutex<Option<Error>>,
+    /// Local memory by address.
+    local: Mutex<HashMap<u64, emu::Allocation>>,
+}
+
+impl Stream {
+    /// Waits for the stream and keeps what it failed with.
+    fn take_failure(&self) {
+        if let Err(error) = self.stream.synchronize() {
+            let mut kept = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.get_or_insert(failed(error, "running a kernel"));
+        }
+    }
+}
+
+impl Queue for Stream {
+    unsafe fn launch(&self, launch: &Launch<'_>) -> Result<()> {
+        let body: Body = (launch.body)();
+        let launch = emu::Launch {
+            name: launch.symbol,
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared,
+            collective: launch.collective,
+            context: launch.context,
+            run: body,
+        };
+        self.stream.launch(launch).map_err(|error| failed(error, "launching a kernel"))
+    }
+
+    fn is_idle(&self) -> Result<bool> {
+        if !self.stream.is_idle() {
+            return Ok(false);
+        }
+        self.take_failure();
+        match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(error) => Err(error),
+            None => Ok(true),
+        }
+    }
+
+    fn pause(&self, _: u32) {
+        self.take_failure();
+    }
+
+    unsafe fn write(&self, to: u64, from: &[u8]) -> Result<()> {
+        let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
+        if from.len() == 8 && to.addr() % 8 == 0 {
+            let mut word = [0; 8];
+            word.copy_from_slice(from);
+            // SAFETY: the caller's promise; emulated device memory is mapped in this process. One word may be
+            // an abort word or a signal, which kernels read meanwhile, atomically.
+            unsafe { (*to.cast::<AtomicU64>()).store(u64::from_ne_bytes(word), Ordering::Release) };
+        } else {
+            // SAFETY: as above.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+        }
+        self.machine.memory_changed();
+        Ok(())
+    }
+
+    unsafe fn read(&self, from: u64, to: &mut [u8]) -> Result<()> {
+        let from = std::ptr::with_exposed_provenance::<u8>(from as usize);
+        // SAFETY: as in `write`.
+        unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    unsafe fn zero(&self, to: u64, bytes: u64) -> Result<()> {
+        let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
+        // SAFETY: as in `write`.
+        unsafe { std::ptr::write_bytes(to, 0, bytes as usize) };
+        self.machine.memory_changed();
+        Ok(())
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64> {
+        let memory =
+            self.device.allocate(bytes).map_err(|error| failed(error, "allocating local device memory"))?;
+        let address = memory.address();
+        self.local.lock().unwrap_or_else(PoisonError::into_inner).insert(address, memory);
+        Ok(address)
+    }
+
+    unsafe fn free(&self, address: u64) -> Result<()> {
+        self.local.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The emulator's error as ours.
+fn failed(error: emu::Error, doing: &'static str) -> Error {
+    let panicked = |site: &emu::Site, message: String, at: Option<String>| {
+        Error::KernelFailed(Box::new(KernelPanic {
+            pe: site.pe,
+            kernel: site.kernel.to_owned(),
+            block: site.block,
+            thread: site.thread,
+            message,
+            at,
+            last_operation: site.operation.map(|last| last.to_string()),
+        }))
+    };
+    match error {
+        emu::Error::KernelPanicked { site, message, location } => panicked(&site, message, Some(location)),
+        emu::Error::WildAccess { site, address, bytes, problem } => {
+            panicked(&site, format!("access of {bytes} bytes at {address:#x}: {problem}"), None)
+        }
+        emu::Error::Diverged { site, living, at_barrier, at_warp } => {
+            let message = format!(
+                "the block's {living} living threads all wait and can never meet: {at_barrier} at a block \
+                 barrier, {at_warp} at warp collectives"
+            );
+            panicked(&site, message, None)
+        }
+        emu::Error::OutOfMemory { asked, free, total, .. } => {
+            Error::OutOfMemory { what: "emulated device memory", asked, available: free, limit: total }
+        }
+        other => Error::Emulated { what: other.to_string(), doing },
+    }
+}

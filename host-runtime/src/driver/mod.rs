@@ -1,0 +1,247 @@
+//! What the runtime needs of a device, behind one object-safe trait with two implementations: [`cuda`] and
+//! [`emulated`]. Everything above this module is the same for both. Addresses are plain `u64`: nothing here
+//! knows what lies at them.
+
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+#[cfg(feature = "emulator")]
+pub(crate) mod emulated;
+
+use crate::config::{Config, DeviceChoice};
+#[cfg(not(all(feature = "cuda", feature = "emulator")))]
+use crate::error::Error;
+use crate::error::Result;
+use oxshmem_device::abi::ContextAbi;
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt::Debug;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is fixed about a device.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceInfo {
+    /// As people know it, with its number.
+    pub(crate) name: String,
+    /// Its number among the process's devices.
+    pub(crate) ordinal: u32,
+    pub(crate) multiprocessors: u32,
+    /// Bytes of memory in all.
+    pub(crate) memory: u64,
+    /// Physical memory comes in multiples of this many bytes.
+    pub(crate) granule: u64,
+    pub(crate) max_block_threads: u32,
+    pub(crate) max_block: [u32; 3],
+    pub(crate) max_grid: [u32; 3],
+    /// Most bytes of shared memory that a block may have.
+    pub(crate) max_shared: u32,
+    /// Units of the device's clock in a second.
+    pub(crate) ticks_per_second: u64,
+}
+
+impl DeviceInfo {
+    /// A duration in units of the device's clock.
+    pub(crate) fn ticks(&self, duration: Duration) -> u64 {
+        let ticks = duration.as_nanos() * u128::from(self.ticks_per_second) / 1_000_000_000;
+        u64::try_from(ticks).unwrap_or(u64::MAX).max(1)
+    }
+}
+
+/// A device's own name for a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Function(pub(crate) usize);
+
+/// One device. All methods may be called from any thread.
+pub(crate) trait Device: Send + Sync + Debug {
+    fn info(&self) -> &DeviceInfo;
+
+    /// Prepares the calling thread for a PE of this device. What it returns lives as long as the PE runs.
+    fn enter(&self) -> Result<Box<dyn HostThread>>;
+
+    /// Bytes of memory that are free now.
+    fn free_memory(&self) -> Result<u64>;
+
+    /// Reserves addresses, the same for every device of the process, with nothing behind them yet.
+    fn reserve(&self, bytes: u64) -> Result<Box<dyn Reservation>>;
+
+    /// Host memory that every device of the process can read and write, zeroed.
+    fn host_memory(&self, bytes: usize) -> Result<Box<dyn HostMemory>>;
+
+    /// A new queue.
+    fn queue(&self) -> Result<Arc<dyn Queue>>;
+
+    /// Looks a kernel up.
+    fn function(&self, symbol: &'static str) -> Result<Function>;
+
+    /// How many blocks of this shape fit on one multiprocessor.
+    fn blocks_per_multiprocessor(&self, function: Function, threads: u32, shared: u32) -> Result<u32>;
+
+    /// Lets `function` be launched with this much dynamic shared memory.
+    fn allow_shared(&self, function: Function, bytes: u32) -> Result<()>;
+}
+
+/// Addresses with memory behind their first part. Freed when dropped; nothing may use it then.
+pub(crate) trait Reservation: Send + Debug {
+    fn base(&self) -> u64;
+    fn bytes(&self) -> u64;
+    /// Takes physical memory, a multiple of the granule, without mapping it yet. At most one at a time.
+    fn create(&mut self, bytes: u64) -> Result<()>;
+    /// Maps what [`create`](Self::create) took at this offset, for every device of the process.
+    fn map_created(&mut self, at: u64) -> Result<()>;
+    /// Gives back what [`create`](Self::create) took.
+    fn drop_created(&mut self);
+}
+
+/// Host memory that devices reach. Freed when dropped.
+pub(crate) trait HostMemory: Send + Sync + Debug {
+    /// Where the host finds it.
+    fn host(&self) -> NonNull<u8>;
+    /// Where devices find it.
+    fn device(&self) -> u64;
+}
+
+/// A stream of work of one device, in order. Dropping it does not wait.
+pub(crate) trait Queue: Send + Sync + Debug {
+    /// Starts a kernel.
+    ///
+    /// # Safety
+    /// `launch.params` point to values of the kernel's parameter types, and what they name stays allocated
+    /// until the kernel has ended.
+    unsafe fn launch(&self, launch: &Launch<'_>) -> Result<()>;
+
+    /// Whether everything that was queued is over.
+    ///
+    /// # Errors
+    /// What a kernel of the queue failed with, each failure at least once.
+    fn is_idle(&self) -> Result<bool>;
+
+    /// Lets a little time pass while the queue is busy: the `attempt`-th time in a row, from 0.
+    fn pause(&self, attempt: u32);
+
+    /// Copies into device memory, after the work of this queue alone, and waits for it.
+    ///
+    /// # Safety
+    /// `to` names `from.len()` bytes of device memory that nothing else accesses meanwhile.
+    unsafe fn write(&self, to: u64, from: &[u8]) -> Result<()>;
+
+    /// Copies out of device memory, after the work of this queue alone, and waits for it.
+    ///
+    /// # Safety
+    /// `from` names `to.len()` bytes of device memory that nothing else writes meanwhile.
+    unsafe fn read(&self, from: u64, to: &mut [u8]) -> Result<()>;
+
+    /// Zeroes device memory, after the work of this queue alone, and waits for it.
+    ///
+    /// # Safety
+    /// As [`write`](Self::write).
+    unsafe fn zero(&self, to: u64, bytes: u64) -> Result<()>;
+
+    /// Takes local device memory, aligned to 256 bytes; not zeroed.
+    fn allocate(&self, bytes: u64) -> Result<u64>;
+
+    /// Gives it back without waiting for other queues.
+    ///
+    /// # Safety
+    /// `address` comes from `allocate` of a queue of this device, and no work that uses it is left.
+    unsafe fn free(&self, address: u64) -> Result<()>;
+
+    /// What a driver's own tools need of it.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// What the host thread of a PE is to its device.
+pub(crate) trait HostThread {
+    /// Runs `wait`, which blocks on other PEs.
+    fn blocked(&self, wait: &mut dyn FnMut());
+}
+
+/// A kernel's body as one thread runs it on the host.
+pub(crate) type Body = Box<dyn Fn(ContextAbi) + Send + Sync>;
+
+/// A launch as a device takes it.
+pub(crate) struct Launch<'a> {
+    pub(crate) symbol: &'static str,
+    pub(crate) function: Function,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) collective: bool,
+    pub(crate) context: ContextAbi,
+    /// Addresses of the raw parameters, the context first.
+    pub(crate) params: &'a [*const u8],
+    /// Makes the body, where it is the host that runs it.
+    pub(crate) body: &'a dyn Fn() -> Body,
+}
+
+/// The devices of a run, in the order of their numbers, none of them twice.
+pub(crate) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
+    match config.device {
+        DeviceChoice::Cuda => open_cuda(config.pes),
+        DeviceChoice::Emulated => open_emulated(config),
+        #[cfg(feature = "cuda")]
+        DeviceChoice::Auto => match cuda::probe()? {
+            true => open_cuda(config.pes),
+            false => open_emulated(config),
+        },
+        #[cfg(not(feature = "cuda"))]
+        DeviceChoice::Auto => open_emulated(config),
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn open_cuda(pes: u32) -> Result<Vec<Arc<dyn Device>>> {
+    cuda::open(pes)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn open_cuda(_: u32) -> Result<Vec<Arc<dyn Device>>> {
+    Err(Error::DriverNotBuilt { device: "a CUDA device", feature: "cuda" })
+}
+
+#[cfg(feature = "emulator")]
+fn open_emulated(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
+    emulated::open(config)
+}
+
+#[cfg(not(feature = "emulator"))]
+fn open_emulated(_: &Config) -> Result<Vec<Arc<dyn Device>>> {
+    Err(Error::DriverNotBuilt { device: "the emulator", feature: "emulator" })
+}
+
+thread_local! {
+    static HOST_THREAD: RefCell<Option<Box<dyn HostThread>>> = const { RefCell::new(None) };
+}
+
+/// Makes the calling thread a PE's host thread until the guard is dropped.
+pub(crate) fn enter(device: &dyn Device) -> Result<Entered> {
+    let thread = device.enter()?;
+    Ok(Entered { before: HOST_THREAD.replace(Some(thread)) })
+}
+
+/// Restores what stood before [`enter`].
+pub(crate) struct Entered {
+    before: Option<Box<dyn HostThread>>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // Dropped outside the cell, in case dropping it calls back.
+        let _ended = HOST_THREAD.replace(self.before.take());
+    }
+}
+
+/// Runs `wait`, which blocks on other PEs, and returns what it returns. The emulated clock may run meanwhile.
+pub(crate) fn blocked<T>(wait: impl FnOnce() -> T) -> T {
+    HOST_THREAD.with_borrow(|thread| match thread {
+        None => wait(),
+        Some(thread) => {
+            let (mut wait, mut result) = (Some(wait), None);
+            thread.blocked(&mut || result = wait.take().map(|wait| wait()));
+            match result {
+                Some(result) => result,
+                None => unreachable!("HostThread::blocked runs its closure exactly once"),
+            }
+        }
+    })
+}

@@ -1,0 +1,233 @@
+//! The environment: every variable that oxshmem reads stands in [`VARIABLES`], which the guide prints. A value
+//! that does not parse is an error that names the variable and what is valid; an unknown `OXSHMEM_…` variable
+//! is a warning on stderr, once.
+
+use crate::config::{DeviceChoice, Path};
+use crate::error::{Error, Result};
+use std::ffi::OsString;
+use std::sync::Once;
+use std::time::Duration;
+
+/// A variable of the environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be.
+    pub values: &'static str,
+    /// What holds if it is unset or empty.
+    pub default: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+}
+
+const PES: Variable = Variable {
+    name: "OXSHMEM_PES",
+    values: "a number from 1 to 65536",
+    default: "1",
+    meaning: "how many PEs run as threads of this process",
+};
+const DEVICE: Variable = Variable {
+    name: "OXSHMEM_DEVICE",
+    values: "cuda, emulated or auto",
+    default: "auto",
+    meaning: "what kernels run on; auto takes CUDA if there is a driver with a GPU, else the emulator",
+};
+const PATH: Variable = Variable {
+    name: "OXSHMEM_PATH",
+    values: "p2p, ibgda or proxy",
+    default: "p2p",
+    meaning: "how PEs reach each other's memory",
+};
+const DEADLINE: Variable = Variable {
+    name: "OXSHMEM_DEADLINE",
+    values: "a positive number of seconds (2.5), or one with a unit (30s, 500ms)",
+    default: "30s",
+    meaning: "how long one wait may take, in a kernel and on the host, before it is an error",
+};
+const HEAP: Variable = Variable {
+    name: "OXSHMEM_HEAP",
+    values: "a positive number of bytes, with K, M, G or T for powers of 1024 (512M)",
+    default: "what fits on the device",
+    meaning: "largest size of each PE's symmetric heap; memory is taken as it is needed",
+};
+const EMULATED_DEVICES: Variable = Variable {
+    name: "OXSHMEM_EMULATED_DEVICES",
+    values: "a number from 1 to 65536",
+    default: "one per PE",
+    meaning: "how many emulated GPUs there are; PE i runs on GPU i modulo this",
+};
+const EMULATED_MEMORY: Variable = Variable {
+    name: "OXSHMEM_EMULATED_MEMORY",
+    values: HEAP.values,
+    default: "what this machine has available, divided by the emulated GPUs",
+    meaning: "memory of each emulated GPU",
+};
+
+/// Every variable that the host runtime reads.
+pub const VARIABLES: &[Variable] = &[PES, DEVICE, PATH, DEADLINE, HEAP, EMULATED_DEVICES, EMULATED_MEMORY];
+
+/// Variables that other parts of oxshmem read: no warning for them.
+const ELSEWHERE: &[&str] = &["OXSHMEM_RUSTC", "OXSHMEM_DEVICE_BUILD"];
+
+/// What the environment asks for; `None` where it says nothing.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Environment {
+    pub(crate) pes: Option<u32>,
+    pub(crate) device: Option<DeviceChoice>,
+    pub(crate) path: Option<Path>,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) heap: Option<u64>,
+    pub(crate) emulated_devices: Option<u32>,
+    pub(crate) emulated_memory: Option<u64>,
+}
+
+impl Environment {
+    /// Reads this process's environment.
+    pub(crate) fn read() -> Result<Self> {
+        static WARNED: Once = Once::new();
+        WARNED.call_once(|| {
+            for name in unknown(std::env::vars_os().map(|(name, _)| name)) {
+                eprintln!("oxshmem: the environment variable {name} is not known and has no effect");
+            }
+        });
+        Self::from(|name| std::env::var_os(name))
+    }
+
+    /// Reads an environment given as a function.
+    fn from(get: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+        let of = |variable: &Variable| get(variable.name).filter(|value| !value.is_empty());
+        Ok(Self {
+            pes: parse(&PES, of(&PES), count)?,
+            device: parse(&DEVICE, of(&DEVICE), |value| match value {
+                "cuda" => Some(DeviceChoice::Cuda),
+                "emulated" => Some(DeviceChoice::Emulated),
+                "auto" => Some(DeviceChoice::Auto),
+                _ => None,
+            })?,
+            path: parse(&PATH, of(&PATH), |value| match value {
+                "p2p" => Some(Path::P2p),
+                "ibgda" => Some(Path::Ibgda),
+                "proxy" => Some(Path::Proxy),
+                _ => None,
+            })?,
+            deadline: parse(&DEADLINE, of(&DEADLINE), duration)?,
+            heap: parse(&HEAP, of(&HEAP), bytes)?,
+            emulated_devices: parse(&EMULATED_DEVICES, of(&EMULATED_DEVICES), count)?,
+            emulated_memory: parse(&EMULATED_MEMORY, of(&EMULATED_MEMORY), bytes)?,
+        })
+    }
+}
+
+/// Names that look like oxshmem's and are not.
+fn unknown(names: impl Iterator<Item = OsString>) -> Vec<String> {
+    names
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| name.starts_with("OXSHMEM_"))
+        .filter(|name| !VARIABLES.iter().any(|v| v.name == name) && !ELSEWHERE.contains(&name.as_str()))
+        .collect()
+}
+
+fn parse<T>(
+    variable: &Variable,
+    value: Option<OsString>,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>> {
+    let Some(value) = value else { return Ok(None) };
+    match value.to_str().and_then(|value| read(value.trim())) {
+        Some(read) => Ok(Some(read)),
+        None => Err(Error::Environment {
+            variable: variable.name,
+            value: value.to_string_lossy().into_owned(),
+            valid: variable.values,
+        }),
+    }
+}
+
+fn count(value: &str) -> Option<u32> {
+    value.parse().ok().filter(|count| (1..=1 << 16).contains(count))
+}
+
+fn duration(value: &str) -> Option<Duration> {
+    let (number, unit) = if let Some(number) = value.strip_suffix("ms") {
+        (number, 1e-3)
+    } else {
+        (value.strip_suffix('s').unwrap_or(value), 1.0)
+    };
+    let seconds: f64 = number.trim().parse::<f64>().ok()? * unit;
+    // The upper end keeps every later sum of durations far from overflow.
+    if seconds.is_finite() && (1e-6..=1e8).contains(&seconds) {
+        Some(Duration::from_secs_f64(seconds))
+    } else {
+        None
+    }
+}
+
+fn bytes(value: &str) -> Option<u64> {
+    let value = value.strip_suffix(['B', 'b']).unwrap_or(value);
+    let value = value.strip_suffix('i').unwrap_or(value);
+    let (number, shift) = match value.chars().last()?.to_ascii_uppercase() {
+        'K' => (&value[..value.len() - 1], 10),
+        'M' => (&value[..value.len() - 1], 20),
+        'G' => (&value[..value.len() - 1], 30),
+        'T' => (&value[..value.len() - 1], 40),
+        _ => (value, 0),
+    };
+    let number: u64 = number.trim().parse().ok().filter(|&number| number > 0)?;
+    number.checked_mul(1 << shift).filter(|&bytes| bytes < 1 << 62)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &'static str, value: &'static str) -> Result<Environment> {
+        Environment::from(|asked| (asked == name).then(|| value.into()))
+    }
+
+    #[test]
+    fn an_empty_environment_says_nothing() {
+        assert_eq!(Environment::from(|_| None).unwrap(), Environment::default());
+        assert_eq!(read("OXSHMEM_PES", "").unwrap(), Environment::default());
+    }
+
+    #[test]
+    fn durations_and_sizes_have_units() {
+        for (value, millis) in [("2", 2000), ("0.25", 250), ("30s", 30_000), ("500ms", 500), (" 1.5 s", 1500)]
+        {
+            let read = read("OXSHMEM_DEADLINE", value).unwrap().deadline;
+            assert_eq!(read, Some(Duration::from_millis(millis)), "{value}");
+        }
+        for (value, bytes) in [("4096", 4096), ("64K", 1 << 16), ("512M", 1 << 29), ("2GiB", 1 << 31)] {
+            assert_eq!(read("OXSHMEM_HEAP", value).unwrap().heap, Some(bytes), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_means_nothing_is_an_error_that_says_what_is_valid() {
+        for (name, value) in [
+            ("OXSHMEM_PES", "0"),
+            ("OXSHMEM_PES", "many"),
+            ("OXSHMEM_DEVICE", "gpu"),
+            ("OXSHMEM_PATH", "tcp"),
+            ("OXSHMEM_DEADLINE", "-1"),
+            ("OXSHMEM_DEADLINE", "0"),
+            ("OXSHMEM_DEADLINE", "inf"),
+            ("OXSHMEM_DEADLINE", "soon"),
+            ("OXSHMEM_HEAP", "0"),
+            ("OXSHMEM_HEAP", "G"),
+            ("OXSHMEM_HEAP", "99999999T"),
+            ("OXSHMEM_EMULATED_MEMORY", "1.5G"),
+        ] {
+            let message = read(name, value).unwrap_err().to_string();
+            let variable = VARIABLES.iter().find(|v| v.name == name).unwrap();
+            assert!(message.contains(name) && message.contains(variable.values), "{message}");
+        }
+    }
+
+    #[test]
+    fn only_unknown_names_of_ours_are_warned_about() {
+        let names = ["OXSHMEM_PES", "OXSHMEM_PSE", "PATH", "OXSHMEM_RUSTC"].map(OsString::from);
+        assert_eq!(unknown(names.into_iter()), ["OXSHMEM_PSE"]);
+    }
+}

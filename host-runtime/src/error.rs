@@ -1,0 +1,424 @@
+//! Everything that can go wrong, one variant per cause. A message says what was asked, what was found, which
+//! PE, and what to do; the fields carry the same for programs. Errors are `Clone`, because one PE's error is
+//! told to the others.
+
+use crate::failure::Failure;
+use std::fmt::{self, Display, Formatter};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The result of every oxshmem call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An environment variable has a value that means nothing. Fault: the caller's environment.
+    #[error("{variable}={value:?} is not valid: expected {valid}")]
+    Environment {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        valid: &'static str,
+    },
+    /// A communication path that this version cannot use yet.
+    #[error("the path {path:?} is not built yet: set OXSHMEM_PATH=p2p, or leave it unset")]
+    PathNotBuilt {
+        /// The path asked for.
+        path: &'static str,
+    },
+    /// A device was chosen whose driver was left out of this build.
+    #[error(
+        "{device} was chosen, but this program was built without it: enable the feature {feature:?} of the crate oxshmem"
+    )]
+    DriverNotBuilt {
+        /// What was chosen.
+        device: &'static str,
+        /// The cargo feature that brings it.
+        feature: &'static str,
+    },
+    /// A configuration that no run can have.
+    #[error("the configuration is not valid: {what}")]
+    Config {
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// No CUDA driver library.
+    #[error(
+        "no CUDA driver was found (libcuda.so.1 cannot be loaded): install the NVIDIA driver, version 550 or newer, or run without a GPU with OXSHMEM_DEVICE=emulated"
+    )]
+    NoDriverLibrary,
+    /// The CUDA driver is older than oxshmem needs.
+    #[error("the CUDA driver is too old: it supports CUDA {}, oxshmem needs {} (driver 550) or newer; update it, or run without a GPU with OXSHMEM_DEVICE=emulated", cuda_version(*found), cuda_version(*needed))]
+    DriverTooOld {
+        /// CUDA version of the driver, as 1000 * major + 10 * minor.
+        found: i32,
+        /// The oldest that works, likewise.
+        needed: i32,
+    },
+    /// The CUDA driver is there and finds no GPU.
+    #[error(
+        "the CUDA driver finds no GPU{}: check nvidia-smi and CUDA_VISIBLE_DEVICES, or run without a GPU with OXSHMEM_DEVICE=emulated",
+        because(cause)
+    )]
+    NoDevice {
+        /// What the driver said, if it said anything.
+        cause: Option<String>,
+    },
+    /// A GPU lacks something that oxshmem needs.
+    #[error("{device} cannot be used: {what}")]
+    DeviceUnsupported {
+        /// The GPU.
+        device: String,
+        /// What it lacks.
+        what: &'static str,
+    },
+    /// Two GPUs of this process cannot reach each other's memory.
+    #[error(
+        "{from} cannot access the memory of {to}: there is no peer access between them, and no slower path is built yet; choose GPUs that are connected by NVLink or share a PCIe root with CUDA_VISIBLE_DEVICES (nvidia-smi topo -p2p r shows them)"
+    )]
+    NoPeerAccess {
+        /// The GPU that would access.
+        from: String,
+        /// The GPU whose memory it is.
+        to: String,
+    },
+    /// A call of the CUDA driver failed.
+    #[error("{call} failed while {doing}: {name} ({code}): {text}")]
+    Cuda {
+        /// The driver function.
+        call: &'static str,
+        /// Its result.
+        code: u32,
+        /// The result's name.
+        name: String,
+        /// The driver's explanation.
+        text: String,
+        /// What oxshmem was doing.
+        doing: &'static str,
+    },
+    /// The emulated GPU refused something.
+    #[error("the emulated GPU failed while {doing}: {what}")]
+    Emulated {
+        /// What it said.
+        what: String,
+        /// What oxshmem was doing.
+        doing: &'static str,
+    },
+    /// The heap limit is more than the device has.
+    #[error(
+        "a heap of {asked} bytes per PE does not fit: {device} has {memory} bytes for {pes_on_device} PE(s); lower OXSHMEM_HEAP"
+    )]
+    HeapTooLarge {
+        /// Bytes per PE.
+        asked: u64,
+        /// The device.
+        device: String,
+        /// Bytes of its memory.
+        memory: u64,
+        /// How many PEs share it.
+        pes_on_device: u32,
+    },
+    /// An allocation does not fit.
+    #[error(
+        "out of memory: asked for {asked} bytes, {available} are available ({what}, limit {limit}); free something or raise the limit"
+    )]
+    OutOfMemory {
+        /// Which memory.
+        what: &'static str,
+        /// Bytes asked for.
+        asked: u64,
+        /// Bytes that were available.
+        available: u64,
+        /// Bytes that there are in all.
+        limit: u64,
+    },
+    /// The size in bytes does not fit in 64 bits.
+    #[error("{elements} elements of {element_bytes} bytes are more bytes than there are addresses")]
+    SizeOverflow {
+        /// Elements asked for.
+        elements: u64,
+        /// Bytes of one.
+        element_bytes: u64,
+    },
+    /// The PEs did not make the same collective call.
+    #[error(
+        "the PEs made different collective calls: {}; every PE must make the same call with the same arguments",
+        list_calls(calls)
+    )]
+    CallsDiffer {
+        /// What each PE called, by PE.
+        calls: Vec<String>,
+    },
+    /// Some PEs did not come to a collective call in time.
+    #[error(
+        "PE {pe} waited {waited:?} in {call}; missing: {}; they may be stuck in host code, or have skipped the call",
+        list_pes(missing)
+    )]
+    Absent {
+        /// The PE that waited.
+        pe: u32,
+        /// The call.
+        call: String,
+        /// The PEs that did not come.
+        missing: Vec<u32>,
+        /// How long it waited.
+        waited: Duration,
+    },
+    /// A PE returned from its closure while others wait for it in a collective call.
+    #[error(
+        "PE {pe} waits in {call}, but {} already returned from the closure; every PE must make the same collective calls",
+        list_pes(returned)
+    )]
+    Returned {
+        /// The PE that waits.
+        pe: u32,
+        /// The call.
+        call: String,
+        /// The PEs that have returned.
+        returned: Vec<u32>,
+    },
+    /// Another PE failed; this is its first error.
+    #[error("PE {pe} failed: {cause}")]
+    PeFailed {
+        /// The PE that failed.
+        pe: u32,
+        /// Its first error.
+        #[source]
+        cause: Box<Error>,
+    },
+    /// A PE's closure panicked.
+    #[error("PE {pe} panicked: {message}")]
+    PePanicked {
+        /// The PE.
+        pe: u32,
+        /// The panic's message.
+        message: String,
+    },
+    /// A kernel argument names memory that is not allocated.
+    #[error("{kernel}: parameter {parameter} names {} of {memory}, {why}", range(*start, *bytes))]
+    BadHandle {
+        /// The kernel.
+        kernel: &'static str,
+        /// The parameter's number, from 0, the context not counted.
+        parameter: u32,
+        /// The heap or local memory.
+        memory: &'static str,
+        /// First byte (heap offset or device address).
+        start: u64,
+        /// Bytes.
+        bytes: u64,
+        /// Why it is wrong.
+        why: &'static str,
+    },
+    /// A host access outside an allocation.
+    #[error("elements {start}..{} of an allocation of {len} elements were accessed", start.saturating_add(*count))]
+    OutOfRange {
+        /// First element.
+        start: u64,
+        /// Elements.
+        count: u64,
+        /// Elements of the allocation.
+        len: u64,
+    },
+    /// A vector was used on another PE or job than the one that allocated it.
+    #[error(
+        "this vector belongs to {owner}, not to {user}: every PE uses its own; to name a peer's copy pass the handle and the PE number to a kernel"
+    )]
+    WrongOwner {
+        /// Who allocated it.
+        owner: String,
+        /// Who used it.
+        user: String,
+    },
+    /// A launch has a shape that cannot run.
+    #[error("{kernel}: {what}")]
+    LaunchShape {
+        /// The kernel.
+        kernel: &'static str,
+        /// What is wrong.
+        what: String,
+    },
+    /// A collective launch whose blocks cannot all be resident.
+    #[error("{kernel} needs {needed} resident blocks, {available} are available on {device}: {per_multiprocessor} per multiprocessor x {multiprocessors} multiprocessors = {device_blocks}, divided by {pes_on_device} PE(s) = {}, less {held} held by this PE's unfinished collective launches; launch fewer blocks, use smaller blocks or less shared memory, or synchronize the other streams first", device_blocks / pes_on_device)]
+    NotCoResident {
+        /// The kernel.
+        kernel: &'static str,
+        /// The device.
+        device: String,
+        /// Blocks of the launch.
+        needed: u64,
+        /// Blocks that may be resident now.
+        available: u64,
+        /// Blocks that fit on one multiprocessor.
+        per_multiprocessor: u32,
+        /// Multiprocessors of the device.
+        multiprocessors: u32,
+        /// The product of the two.
+        device_blocks: u64,
+        /// PEs that share the device.
+        pes_on_device: u64,
+        /// Blocks held, in blocks of this kernel.
+        held: u64,
+    },
+    /// A kernel failed on some PE; nothing runs until all PEs have called `recover()`.
+    #[error("{0}; every PE must call recover() before anything is launched again")]
+    Poisoned(Box<Failure>),
+    /// An emulated kernel panicked or touched memory that is not allocated.
+    #[error("{0}")]
+    KernelFailed(Box<KernelPanic>),
+    /// A stream did not become idle.
+    #[error(
+        "PE {pe}: a stream is still busy {waited:?} after {why}: a kernel runs that neither ends nor waits with a deadline (look for a loop without an oxshmem wait)"
+    )]
+    StreamStuck {
+        /// The PE.
+        pe: u32,
+        /// How long it waited.
+        waited: Duration,
+        /// What it waited after.
+        why: &'static str,
+    },
+    /// More streams than there are grid-barrier words.
+    #[error("a PE may have {limit} streams at once, the default one included; drop some")]
+    TooManyStreams {
+        /// The limit.
+        limit: u32,
+    },
+    /// There is no PTX for a kernel.
+    #[error(
+        "no device code for {kernel}: {why}; {remedy}; or run without a GPU with OXSHMEM_DEVICE=emulated"
+    )]
+    NoPtx {
+        /// The kernel.
+        kernel: &'static str,
+        /// Why there is none.
+        why: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// No image of a module fits the device and its driver.
+    #[error("no device code of {package} fits {device} with a driver for CUDA {}: it has {have}; build for this architecture (oxshmem_builder's `arch`) or update the driver", cuda_version(*driver))]
+    NoFittingImage {
+        /// The package.
+        package: &'static str,
+        /// Its images: target and PTX version of each.
+        have: String,
+        /// The device and its compute capability.
+        device: String,
+        /// CUDA version of the driver, as 1000 * major + 10 * minor.
+        driver: i32,
+    },
+    /// The driver's compiler refused a module.
+    #[error("the driver rejected the PTX of {package} for {arch} ({name}): {log}")]
+    PtxRejected {
+        /// The package.
+        package: &'static str,
+        /// The image's target.
+        arch: &'static str,
+        /// The driver's result.
+        name: String,
+        /// What its compiler printed.
+        log: String,
+    },
+    /// A module's image does not have a kernel that its list names.
+    #[error(
+        "the device code of {package} has no kernel {kernel}: rebuild it with the oxshmem-builder of the same version"
+    )]
+    NoFunction {
+        /// The package.
+        package: &'static str,
+        /// The kernel.
+        kernel: String,
+    },
+    /// Any other error, from the program's own code.
+    #[error("{0}")]
+    Other(Arc<dyn std::error::Error + Send + Sync>),
+}
+
+/// An emulated kernel thread that panicked or made an access that a GPU would fault on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelPanic {
+    /// The PE.
+    pub pe: u32,
+    /// The kernel.
+    pub kernel: String,
+    /// Block index, x, y, z.
+    pub block: [u32; 3],
+    /// Thread index in the block, x, y, z.
+    pub thread: [u32; 3],
+    /// What it said.
+    pub message: String,
+    /// Where in the source, if it is known.
+    pub at: Option<String>,
+    /// The last operation that the thread entered, if any.
+    pub last_operation: Option<String>,
+}
+
+impl Error {
+    /// Wraps an error of the program's own, or a message.
+    ///
+    /// ```
+    /// let error = oxshmem::Error::other("the result is wrong");
+    /// assert_eq!(error.to_string(), "the result is wrong");
+    /// ```
+    pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Other(Arc::from(error.into()))
+    }
+
+    /// The error at the root: for another PE's failure the error of that PE.
+    pub fn root(&self) -> &Self {
+        match self {
+            Self::PeFailed { cause, .. } => cause.root(),
+            error => error,
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::other(error)
+    }
+}
+
+impl Display for KernelPanic {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (b, t) = (self.block, self.thread);
+        write!(f, "PE {}: {} failed in block ({},{},{}), ", self.pe, self.kernel, b[0], b[1], b[2])?;
+        write!(f, "thread ({},{},{}): {}", t[0], t[1], t[2], self.message)?;
+        if let Some(at) = &self.at {
+            write!(f, ", at {at}")?;
+        }
+        if let Some(last) = &self.last_operation {
+            write!(f, "; last operation: {last}")?;
+        }
+        Ok(())
+    }
+}
+
+/// `12040` as `12.4`.
+fn cuda_version(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+fn because(cause: &Option<String>) -> String {
+    cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default()
+}
+
+fn list_calls(calls: &[String]) -> String {
+    let each: Vec<String> = calls.iter().enumerate().map(|(pe, call)| format!("PE {pe}: {call}")).collect();
+    each.join("; ")
+}
+
+/// `PE 1`, or `PEs 0, 3`.
+fn list_pes(pes: &[u32]) -> String {
+    let numbers: Vec<String> = pes.iter().map(u32::to_string).collect();
+    format!("PE{} {}", if pes.len() == 1 { "" } else { "s" }, numbers.join(", "))
+}
+
+fn range(start: u64, bytes: u64) -> String {
+    if start == u64::MAX { "an index out of range".into() } else { format!("bytes {start:#x}..+{bytes:#x}") }
+}

@@ -1,0 +1,163 @@
+//! What a failed kernel left: the device's error record, read and put into words. The first failure of the job
+//! by ticket is the one that is reported; later ones follow from it.
+
+use oxshmem_device::Cmp;
+use oxshmem_device::abi::{Cause, ErrorRecord, Operation, control};
+use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
+
+/// Why the job is poisoned: the first failing thread of all PEs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The PE whose thread failed.
+    pub pe: u32,
+    /// Why.
+    pub cause: Cause,
+    /// What it was doing.
+    pub operation: Operation,
+    /// The comparison of a wait.
+    pub cmp: Option<Cmp>,
+    /// The PE that the operation named, if it named one.
+    pub peer: Option<u32>,
+    /// Byte offset in the heap of what the operation named.
+    pub offset: u64,
+    /// What stands there.
+    pub place: Place,
+    /// The value waited for; the destination's length; the length that an index was out of.
+    pub expected: u64,
+    /// The value last seen; the source's length; the index.
+    pub seen: u64,
+    /// The deadline of one wait.
+    pub deadline: Duration,
+    /// The kernel's symbol, if the launch is recent enough to be known.
+    pub kernel: Option<&'static str>,
+    /// Number of the launch on its PE, from 1.
+    pub launch: u32,
+    /// Block index, x, y, z.
+    pub block: [u32; 3],
+    /// Thread index in the block, x, y, z.
+    pub thread: [u32; 3],
+}
+
+/// What stands at a heap offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// The runtime's own words: what they are for.
+    Control(&'static str),
+    /// An element of an allocation.
+    Allocation {
+        /// The allocation's number, in the order of allocation, from 0.
+        number: u64,
+        /// What it holds.
+        holds: &'static str,
+        /// The element.
+        element: u64,
+    },
+    /// Nothing that is allocated.
+    Nothing,
+}
+
+impl Place {
+    /// What stands at an offset inside the control area.
+    pub(crate) fn control(offset: u64) -> Option<Self> {
+        Some(Self::Control(match offset {
+            o if o >= control::BYTES => return None,
+            o if o >= control::GRID => "grid barrier",
+            o if o >= control::BARRIER => "barrier_all",
+            _ => "control area",
+        }))
+    }
+}
+
+impl Failure {
+    /// A record in words. `None` if the record is not complete or does not make sense.
+    pub(crate) fn from_record(
+        record: &ErrorRecord,
+        place: Place,
+        kernel: Option<&'static str>,
+        deadline: Duration,
+    ) -> Option<Self> {
+        let operation = Operation::from_number(record.operation)?;
+        let waits =
+            matches!(operation, Operation::WaitUntil | Operation::WaitReached | Operation::BarrierAll);
+        Some(Self {
+            pe: record.pe,
+            cause: Cause::from_number(record.cause)?,
+            operation,
+            cmp: if waits { Cmp::from_number(record.cmp) } else { None },
+            peer: (record.peer != u32::MAX).then_some(record.peer),
+            offset: record.offset,
+            place,
+            expected: record.expected,
+            seen: record.seen,
+            deadline,
+            kernel,
+            launch: record.launch,
+            block: record.block,
+            thread: record.thread,
+        })
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "PE {}: {}", self.pe, self.operation)?;
+        match (&self.place, self.operation) {
+            // These causes name no word of the heap.
+            _ if matches!(self.cause, Cause::IndexOutOfRange | Cause::SharedMemory) => {}
+            (Place::Control(what), _) => write!(f, " on the {what} word at heap offset {:#x}", self.offset)?,
+            (Place::Allocation { number, holds, element }, operation) => {
+                let word = if waits_for_signal(operation) { "signal " } else { "" };
+                write!(f, " on {word}at heap offset {:#x} ", self.offset)?;
+                write!(f, "(allocation #{number} {holds:?}, element {element})")?;
+            }
+            (Place::Nothing, _) => write!(f, " at heap offset {:#x} (not allocated)", self.offset)?,
+        }
+        match (self.cause, self.peer) {
+            (Cause::Deadline, Some(peer)) if peer != self.pe => write!(f, " from PE {peer}")?,
+            (Cause::LengthMismatch | Cause::IndexOutOfRange, Some(peer)) if peer != self.pe => {
+                write!(f, " with PE {peer}")?;
+            }
+            _ => {}
+        }
+        match self.cause {
+            Cause::Deadline => {
+                let cmp = self.cmp.unwrap_or(Cmp::Eq).symbol();
+                write!(f, ": expected {cmp} {}, seen {}; ", self.expected, self.seen)?;
+                write!(f, "deadline {} s expired", self.deadline.as_secs_f64())?;
+            }
+            Cause::PeOutOfRange => {
+                write!(f, ": there is no PE {}, the job has {}", self.seen, self.expected)?
+            }
+            Cause::LengthMismatch => {
+                write!(f, ": the destination has {} elements, the source {}", self.expected, self.seen)?;
+            }
+            Cause::IndexOutOfRange => write!(f, ": index {} of {}", self.seen, self.expected)?,
+            Cause::NoPath => write!(f, ": no path to PE {}", self.peer.unwrap_or(u32::MAX))?,
+            Cause::SharedMemory => {
+                write!(f, ": the kernel uses {} bytes, its launch gave {}", self.expected, self.seen)?;
+            }
+            other => write!(f, ": {other}")?,
+        }
+        match self.kernel {
+            Some(kernel) => write!(f, "; kernel {kernel} (launch {})", self.launch)?,
+            None => write!(f, "; launch {}", self.launch)?,
+        }
+        let (b, t) = (self.block, self.thread);
+        write!(f, ", block ({},{},{}), thread ({},{},{})", b[0], b[1], b[2], t[0], t[1], t[2])
+    }
+}
+
+fn waits_for_signal(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::WaitUntil
+            | Operation::WaitReached
+            | Operation::Test
+            | Operation::Signal
+            | Operation::SignalWeak
+            | Operation::SignalFetch
+    )
+}

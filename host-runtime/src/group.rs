@@ -1,0 +1,315 @@
+//! The rendezvous of the PEs of one process: every collective host call meets here, the last PE to arrive does
+//! the common part, and all leave with its result. A PE that fails or returns ends the wait of the others
+//! with an error that names it; a PE that does not come ends it after the deadline.
+
+use crate::alloc::{Allocation, AllocationId};
+use crate::error::{Error, Result};
+use std::fmt::{self, Display, Formatter};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A collective host call, with what must be equal on all PEs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    BarrierAll,
+    Alloc { how: &'static str, holds: &'static str, elements: u64, element_bytes: u64 },
+    Filled(AllocationId),
+    Free(AllocationId),
+    RecoverDrained,
+    RecoverReset,
+}
+
+impl Display for Call {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BarrierAll => f.write_str("barrier_all"),
+            Self::Alloc { how, holds, elements, element_bytes } => {
+                write!(f, "{how} of {elements} {holds} ({element_bytes} bytes each)")
+            }
+            Self::Filled(id) => write!(f, "filling of allocation #{}", id.0),
+            Self::Free(id) => write!(f, "free of allocation #{}", id.0),
+            Self::RecoverDrained | Self::RecoverReset => f.write_str("recover"),
+        }
+    }
+}
+
+/// What a PE brings to a rendezvous.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) call: Call,
+    /// Allocations that this PE has released and that no work of it uses any more, since its last arrival.
+    pub(crate) released: Vec<AllocationId>,
+    /// What went wrong on this PE before it came. It comes nevertheless, so that the others learn it.
+    pub(crate) trouble: Option<Error>,
+}
+
+/// What all PEs leave with.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    Done,
+    Allocated(Arc<Allocation>),
+}
+
+/// The PEs of one process.
+#[derive(Debug)]
+pub(crate) struct Group {
+    deadline: Duration,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// How many rendezvous are over.
+    generation: u64,
+    /// Who has come to the present one.
+    arrivals: Vec<Option<Arrival>>,
+    /// The result of the last one. It stays until the next is over, which needs every PE to have read it.
+    result: Result<Outcome>,
+    /// PEs whose closure has returned.
+    returned: Vec<bool>,
+    /// The first PE that failed, and how.
+    failed: Option<(u32, Error)>,
+}
+
+impl Group {
+    pub(crate) fn new(n_pes: u32, deadline: Duration) -> Self {
+        let state = State {
+            generation: 0,
+            arrivals: vec![None; n_pes as usize],
+            result: Ok(Outcome::Done),
+            returned: vec![false; n_pes as usize],
+            failed: None,
+        };
+        Self { deadline, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Comes to a rendezvous and waits for the others. `lead` is run once, by the last to arrive, while the
+    /// others wait; every PE passes the same. It sees the arrivals by PE.
+    ///
+    /// # Errors
+    /// The own trouble; another PE's trouble or failure; [`Error::CallsDiffer`], [`Error::Absent`],
+    /// [`Error::Returned`]; what `lead` returns.
+    pub(crate) fn meet(
+        &self,
+        pe: u32,
+        arrival: Arrival,
+        lead: impl FnOnce(&[Arrival]) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        let own_trouble = arrival.trouble.clone();
+        let result = self.arrive_and_wait(pe, arrival, lead);
+        match own_trouble {
+            Some(trouble) => Err(trouble),
+            None => result,
+        }
+    }
+
+    fn arrive_and_wait(
+        &self,
+        pe: u32,
+        arrival: Arrival,
+        lead: impl FnOnce(&[Arrival]) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        let mut state = self.lock();
+        if let Some(error) = state.failure_for(pe) {
+            return Err(error);
+        }
+        let call = arrival.call.clone();
+        state.arrivals[pe as usize] = Some(arrival);
+        if state.arrivals.iter().all(Option::is_some) {
+            let arrivals: Vec<Arrival> = state.arrivals.iter_mut().filter_map(Option::take).collect();
+            state.result = conclude(&arrivals, lead);
+            state.generation += 1;
+            self.changed.notify_all();
+            return state.result.clone();
+        }
+        let (own, start) = (state.generation, Instant::now());
+        loop {
+            if state.generation != own {
+                return state.result.clone();
+            }
+            let waited = start.elapsed();
+            if let Some(error) = state.failure_for(pe).or_else(|| state.returned_error(pe, &call)) {
+                state.arrivals[pe as usize] = None;
+                return Err(error);
+            }
+            if waited >= self.deadline {
+                // Over for all that came, so that each of them names the same PEs.
+                let (missing, call) = (state.missing(), call.to_string());
+                state.result = Err(Error::Absent { pe, call, missing, waited: self.deadline });
+                state.arrivals.fill_with(|| None);
+                state.generation += 1;
+                self.changed.notify_all();
+                return state.result.clone();
+            }
+            let rest = self.deadline - waited;
+            state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Notes that a PE ended because `failed` failed, and tells those that wait. Only the first failure counts;
+    /// true if it is this.
+    pub(crate) fn fail(&self, pe: u32, failed: u32, error: Error) -> bool {
+        let mut state = self.lock();
+        state.returned[pe as usize] = true;
+        let first = state.failed.is_none();
+        if first {
+            state.failed = Some((failed, error));
+        }
+        self.changed.notify_all();
+        first
+    }
+
+    /// Notes that a PE's closure returned, and tells those that wait.
+    pub(crate) fn finish(&self, pe: u32) {
+        self.lock().returned[pe as usize] = true;
+        self.changed.notify_all();
+    }
+
+    /// The first failure of another PE than `pe`, if there is one.
+    pub(crate) fn failure_for(&self, pe: u32) -> Option<Error> {
+        self.lock().failure_for(pe)
+    }
+
+    /// The first failure of all.
+    pub(crate) fn first_failure(&self) -> Option<Error> {
+        self.lock().failed.clone().map(|(_, error)| error)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic in `lead` leaves the state as it was before: the arrivals are gone, the generation stands.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn failure_for(&self, pe: u32) -> Option<Error> {
+        match &self.failed {
+            Some((failed, cause)) if *failed != pe => {
+                Some(Error::PeFailed { pe: *failed, cause: Box::new(cause.clone()) })
+            }
+            _ => None,
+        }
+    }
+
+    fn returned_error(&self, pe: u32, call: &Call) -> Option<Error> {
+        let returned: Vec<u32> =
+            self.missing().into_iter().filter(|&other| self.returned[other as usize]).collect();
+        (!returned.is_empty()).then(|| Error::Returned { pe, call: call.to_string(), returned })
+    }
+
+    fn missing(&self) -> Vec<u32> {
+        (0..).zip(&self.arrivals).filter(|(_, arrival)| arrival.is_none()).map(|(pe, _)| pe).collect()
+    }
+}
+
+fn conclude(arrivals: &[Arrival], lead: impl FnOnce(&[Arrival]) -> Result<Outcome>) -> Result<Outcome> {
+    for (pe, arrival) in (0..).zip(arrivals) {
+        if let Some(cause) = &arrival.trouble {
+            // A poisoned job is poisoned for all; other trouble is one PE's.
+            return Err(match cause {
+                Error::Poisoned(_) => cause.clone(),
+                _ => Error::PeFailed { pe, cause: Box::new(cause.root().clone()) },
+            });
+        }
+    }
+    if arrivals.iter().any(|arrival| arrival.call != arrivals[0].call) {
+        return Err(Error::CallsDiffer { calls: arrivals.iter().map(|a| a.call.to_string()).collect() });
+    }
+    lead(arrivals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(call: Call) -> Arrival {
+        Arrival { call, released: Vec::new(), trouble: None }
+    }
+
+    fn all(
+        n: u32,
+        group: &Group,
+        each: impl Fn(u32) -> Option<Result<Outcome>> + Sync,
+    ) -> Vec<Option<String>> {
+        let _ = group;
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..n)
+                .map(|pe| {
+                    scope.spawn({
+                        let each = &each;
+                        move || each(pe)
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|t| t.join().unwrap().and_then(|r| r.err()).map(|error| error.to_string()))
+                .collect()
+        })
+    }
+
+    #[test]
+    fn the_last_to_arrive_leads_and_all_get_the_result() {
+        let (group, led) = (Group::new(4, Duration::from_secs(10)), Mutex::new(0));
+        let errors = all(4, &group, |pe| {
+            for _ in 0..100 {
+                let lead = |_: &[Arrival]| {
+                    *led.lock().unwrap() += 1;
+                    Ok(Outcome::Done)
+                };
+                group.meet(pe, arrival(Call::BarrierAll), lead).unwrap();
+            }
+            None
+        });
+        assert_eq!(errors, [const { None }; 4]);
+        assert_eq!(*led.lock().unwrap(), 100);
+    }
+
+    #[test]
+    fn different_calls_are_an_error_on_every_pe() {
+        let group = Group::new(3, Duration::from_secs(10));
+        let errors = all(3, &group, |pe| {
+            let call = if pe == 1 { Call::BarrierAll } else { Call::Free(AllocationId(7)) };
+            Some(group.meet(pe, arrival(call), |_| unreachable!()))
+        });
+        for error in errors {
+            let error = error.unwrap();
+            assert!(error.contains("PE 0: free of allocation #7; PE 1: barrier_all"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_pe_that_does_not_come_is_named_after_the_deadline() {
+        let group = Group::new(3, Duration::from_millis(50));
+        let errors = all(3, &group, |pe| {
+            (pe != 1).then(|| group.meet(pe, arrival(Call::BarrierAll), |_| unreachable!()))
+        });
+        for pe in [0, 2] {
+            assert!(errors[pe].as_ref().unwrap().contains("missing: PE 1;"), "{errors:?}");
+        }
+    }
+
+    #[test]
+    fn a_pe_that_fails_or_returns_ends_the_wait() {
+        let group = Group::new(2, Duration::from_secs(60));
+        let errors = all(2, &group, |pe| {
+            if pe == 1 {
+                group.finish(1);
+                return None;
+            }
+            Some(group.meet(pe, arrival(Call::BarrierAll), |_| unreachable!()))
+        });
+        assert!(errors[0].as_ref().unwrap().contains("PE 1 already returned"), "{errors:?}");
+
+        let group = Group::new(2, Duration::from_secs(60));
+        let errors = all(2, &group, |pe| {
+            if pe == 1 {
+                group.fail(1, 1, Error::other("no luck"));
+                return None;
+            }
+            Some(group.meet(pe, arrival(Call::BarrierAll), |_| unreachable!()))
+        });
+        assert_eq!(errors[0].as_ref().unwrap(), "PE 1 failed: no luck");
+    }
+}

@@ -1,0 +1,355 @@
+//! One PE's inner part: its device, its streams and what they still hold, what it has allocated, and what it
+//! has dropped but not yet given back. Vectors and streams keep it alive.
+
+use crate::alloc::{Allocation, AllocationId};
+use crate::driver::{Device, Queue};
+use crate::error::{Error, Result};
+use crate::group::{Arrival, Call, Outcome};
+use crate::job::Job;
+use crate::launch::Kernels;
+use oxshmem_device::abi::control;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Beyond this many deadlines, and [`DRAIN_MARGIN`], a kernel that should have given up is stuck: a wait takes
+/// one deadline, a grid barrier behind it two, and one more for what follows.
+const DRAIN_DEADLINES: u32 = 4;
+/// See [`DRAIN_DEADLINES`].
+const DRAIN_MARGIN: Duration = Duration::from_secs(10);
+
+/// A PE.
+#[derive(Debug)]
+pub(crate) struct Pe {
+    pub(crate) job: Arc<Job>,
+    pub(crate) me: u32,
+    pub(crate) device: Arc<dyn Device>,
+    /// For copies, so that they wait for no kernel.
+    pub(crate) copies: Arc<dyn Queue>,
+    /// Address of `[u64; n_pes]` in device memory: every PE's segment.
+    pub(crate) peer_bases: u64,
+    /// PEs that share the device, this one included.
+    pub(crate) pes_on_device: u32,
+    /// The deadline in units of the device's clock.
+    pub(crate) deadline_ticks: u64,
+    state: Mutex<State>,
+}
+
+/// What changes.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// Launches so far; also the clock by which drops are dated.
+    pub(crate) launches: u64,
+    /// The streams by grid slot; slot 0 is the default stream.
+    pub(crate) streams: Vec<Option<Slot>>,
+    /// What was looked up about kernels.
+    pub(crate) kernels: Kernels,
+    /// Symmetric allocations of this PE that are not released, by offset; those of no bytes are left out.
+    pub(crate) symmetric: BTreeMap<u64, Arc<Allocation>>,
+    /// Local allocations that are not dropped: bytes by address.
+    pub(crate) local: BTreeMap<u64, u64>,
+    /// Dropped symmetric allocations, each with the number of launches before.
+    released: Vec<(AllocationId, u64)>,
+    /// Dropped local allocations, likewise.
+    retired: Vec<(u64, u64)>,
+    /// What a kernel of this PE failed with outside the error record.
+    broken: Option<Error>,
+}
+
+/// A stream.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) queue: Arc<dyn Queue>,
+    /// Number of its last launch.
+    pub(crate) last: u64,
+    /// Every launch of the PE on this stream up to this number is over.
+    pub(crate) done: u64,
+    /// What its unfinished collective launches hold: most blocks of one of them, and how many of that kernel's
+    /// blocks fit on a multiprocessor. One stream runs one kernel at a time.
+    pub(crate) held: Option<Held>,
+    /// Whether its owner has dropped it.
+    pub(crate) dropped: bool,
+}
+
+/// Room on the device that a collective launch takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) blocks: u64,
+    pub(crate) per_multiprocessor: u32,
+}
+
+impl Held {
+    /// How many blocks of a kernel of which `per_multiprocessor` fit on one multiprocessor cannot run because
+    /// of this, at worst: each held block keeps out as many as would fit in its place, rounded up.
+    pub(crate) fn in_blocks_of(self, per_multiprocessor: u32) -> u64 {
+        self.blocks * u64::from(per_multiprocessor.div_ceil(self.per_multiprocessor.max(1)))
+    }
+}
+
+impl Held {
+    /// The one that takes more room.
+    pub(crate) fn greater(self, other: Self) -> Self {
+        let share = |held: Self, of: Self| held.blocks * u64::from(of.per_multiprocessor);
+        if share(self, other) >= share(other, self) { self } else { other }
+    }
+}
+
+impl State {
+    /// What a kernel of this PE failed with outside the error record.
+    pub(crate) fn broken(&self) -> Option<Error> {
+        self.broken.clone()
+    }
+
+    /// Keeps a kernel's failure that a driver call returned.
+    pub(crate) fn note_failure(&mut self, error: &Error) {
+        if matches!(error, Error::KernelFailed(_)) {
+            self.broken.get_or_insert_with(|| error.clone());
+        }
+    }
+}
+
+impl Pe {
+    /// Prepares a PE: its streams, its peer table, its control area.
+    pub(crate) fn new(job: &Arc<Job>, me: u32) -> Result<Arc<Self>> {
+        let device = job.device_of_pe[me as usize].clone();
+        let (copies, first) = (device.queue()?, device.queue()?);
+        let table: Vec<u8> = job.bases.iter().flat_map(|base| base.to_ne_bytes()).collect();
+        let peer_bases = copies.allocate(table.len() as u64)?;
+        // SAFETY: just allocated with this size, and nothing knows it yet.
+        unsafe { copies.write(peer_bases, &table)? };
+        let pe = Arc::new(Self {
+            job: job.clone(),
+            me,
+            copies,
+            peer_bases,
+            pes_on_device: job.pes_on_device(me),
+            deadline_ticks: device.info().ticks(job.deadline),
+            device,
+            state: Mutex::new(State { streams: vec![Some(Slot::new(first))], ..State::default() }),
+        });
+        pe.reset_control()?;
+        Ok(pe)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic under the lock can only come from a bug; the state is consistent between statements.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Address of this PE's heap segment.
+    pub(crate) fn base(&self) -> u64 {
+        self.job.bases[self.me as usize]
+    }
+
+    /// Zeroes the control area. No kernel may run.
+    pub(crate) fn reset_control(&self) -> Result<()> {
+        // SAFETY: the control area is mapped at the start of the segment; the caller keeps kernels away.
+        unsafe { self.copies.zero(self.base(), control::BYTES) }
+    }
+
+    /// The error that stands against any further work, if there is one.
+    pub(crate) fn trouble(&self) -> Option<Error> {
+        if let Some(error) = self.job.ended() {
+            return Some(error);
+        }
+        let broken = self.lock().broken.clone();
+        broken.or_else(|| self.job.trouble_for(self.me))
+    }
+
+    /// Waits until every stream of this PE is idle, then looks for trouble.
+    ///
+    /// # Errors
+    /// What a kernel failed with; another PE's failure; poison; [`Error::StreamStuck`].
+    pub(crate) fn settle(&self) -> Result<()> {
+        if let Some(error) = self.job.ended() {
+            return Err(error);
+        }
+        self.drain()?;
+        self.trouble().map_or(Ok(()), Err)
+    }
+
+    /// Waits until every stream of this PE is idle.
+    pub(crate) fn drain(&self) -> Result<()> {
+        let slots = self.lock().streams.len();
+        for slot in 0..slots {
+            self.drain_slot(slot)?;
+        }
+        self.collect()
+    }
+
+    /// Waits until a stream is idle. A kernel's own failure is kept for [`trouble`](Self::trouble).
+    pub(crate) fn drain_slot(&self, slot: usize) -> Result<()> {
+        let queue = match self.lock().streams.get(slot) {
+            Some(Some(slot)) if slot.is_busy() => slot.queue.clone(),
+            _ => return Ok(()),
+        };
+        let (mut attempt, mut since) = (0, None);
+        while !self.look(slot, &*queue)? {
+            match since {
+                None if self.job.any_failed.load(Ordering::Acquire) => {
+                    since = Some((Instant::now(), "another PE failed"));
+                }
+                None if self.job.alarm() => since = Some((Instant::now(), "a kernel failed")),
+                Some((start, why))
+                    if start.elapsed() > self.job.deadline * DRAIN_DEADLINES + DRAIN_MARGIN =>
+                {
+                    return Err(Error::StreamStuck { pe: self.me, waited: start.elapsed(), why });
+                }
+                _ => {}
+            }
+            queue.pause(attempt);
+            attempt = attempt.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Whether a stream is idle; if so, notes that its launches are over.
+    pub(crate) fn look(&self, slot: usize, queue: &dyn Queue) -> Result<bool> {
+        // Launches that come after this count are not covered by what the queue says now.
+        let upto = self.lock().launches;
+        let idle = match queue.is_idle() {
+            Ok(idle) => idle,
+            // The kernel is over, if not well.
+            Err(error @ Error::KernelFailed(_)) => {
+                self.lock().broken.get_or_insert(error);
+                true
+            }
+            Err(error) => return Err(error),
+        };
+        if idle && let Some(Some(slot)) = self.lock().streams.get_mut(slot) {
+            slot.over(upto);
+        }
+        Ok(idle)
+    }
+
+    /// The queue of a stream.
+    pub(crate) fn queue_of(&self, slot: usize) -> Option<Arc<dyn Queue>> {
+        self.lock().streams.get(slot)?.as_ref().map(|slot| slot.queue.clone())
+    }
+
+    /// Forgets that a kernel of this PE failed.
+    pub(crate) fn mend(&self) {
+        self.lock().broken = None;
+    }
+
+    /// Gives back what was dropped and is not used any more: local memory, and streams.
+    pub(crate) fn collect(&self) -> Result<()> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        for slot in &mut state.streams {
+            if slot.as_ref().is_some_and(|slot| slot.dropped && !slot.is_busy()) {
+                *slot = None;
+            }
+        }
+        let streams = &state.streams;
+        for (address, _) in state.retired.extract_if(.., |(_, at)| passed(streams, *at)) {
+            // SAFETY: it came from `allocate` of this queue, and all work launched before the drop is over.
+            unsafe { self.copies.free(address)? };
+        }
+        Ok(())
+    }
+
+    /// Comes to a rendezvous with everything that this PE has released since the last.
+    pub(crate) fn meet(
+        &self,
+        call: Call,
+        trouble: Option<Error>,
+        lead: impl FnOnce() -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        let released = {
+            let mut state = self.lock();
+            let State { released, streams, .. } = &mut *state;
+            released.extract_if(.., |(_, at)| passed(streams, *at)).map(|(id, _)| id).collect()
+        };
+        let arrival = Arrival { call, released, trouble };
+        let job = &self.job;
+        crate::driver::blocked(|| {
+            job.group.meet(self.me, arrival, |arrivals| {
+                let mut heap = job.heap();
+                for id in arrivals.iter().flat_map(|arrival| &arrival.released) {
+                    heap.release(*id);
+                }
+                drop(heap);
+                lead()
+            })
+        })
+    }
+
+    /// Looks at every busy stream once, so that what it used can be given back.
+    pub(crate) fn look_at_all(&self) -> Result<()> {
+        let busy: Vec<(usize, Arc<dyn Queue>)> = {
+            let state = self.lock();
+            let slots = state.streams.iter().enumerate();
+            slots
+                .filter_map(|(at, slot)| slot.as_ref().map(|slot| (at, slot)))
+                .filter(|(_, slot)| slot.is_busy())
+                .map(|(at, slot)| (at, slot.queue.clone()))
+                .collect()
+        };
+        for (slot, queue) in busy {
+            self.look(slot, &*queue)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a symmetric allocation was dropped.
+    pub(crate) fn release(&self, allocation: &Allocation) {
+        let mut state = self.lock();
+        if allocation.bytes > 0 {
+            state.symmetric.remove(&allocation.offset);
+        }
+        let at = state.launches;
+        state.released.push((allocation.id, at));
+    }
+
+    /// Notes that a local allocation was dropped.
+    pub(crate) fn retire(&self, address: u64) {
+        let mut state = self.lock();
+        state.local.remove(&address);
+        let at = state.launches;
+        state.retired.push((address, at));
+    }
+
+    /// Who this is, for messages.
+    pub(crate) fn name(&self) -> String {
+        format!("PE {} of run {}", self.me, self.job.number)
+    }
+}
+
+impl Slot {
+    pub(crate) fn new(queue: Arc<dyn Queue>) -> Self {
+        Self { queue, last: 0, done: 0, held: None, dropped: false }
+    }
+
+    /// Notes that the stream was seen idle when the PE had made `upto` launches.
+    pub(crate) fn over(&mut self, upto: u64) {
+        self.done = self.done.max(upto);
+        if !self.is_busy() {
+            self.held = None;
+        }
+    }
+
+    /// Whether it has launches that were not seen to be over.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.done < self.last
+    }
+}
+
+/// Whether all launches up to number `at` are over.
+fn passed(streams: &[Option<Slot>], at: u64) -> bool {
+    streams.iter().flatten().all(|slot| !slot.is_busy() || slot.done >= at)
+}
+
+impl Drop for Pe {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // The run has drained the streams, or leaked this PE if it could not.
+        for address in state.local.keys().chain(state.retired.iter().map(|(address, _)| address)) {
+            // SAFETY: it came from `allocate` of this queue; no kernel runs any more.
+            let _ = unsafe { self.copies.free(*address) };
+        }
+        // SAFETY: as above.
+        let _ = unsafe { self.copies.free(self.peer_bases) };
+    }
+}

@@ -1,0 +1,83 @@
+//! Streams: queues of launches of one PE. Launches of one stream run in order; those of several may run side by
+//! side, and each stream has its own grid-barrier word.
+
+use crate::error::{Error, Result};
+use crate::pe::{Pe, Slot};
+use oxshmem_device::abi::control;
+use std::sync::Arc;
+
+/// A queue of launches. Made by [`Shmem::stream`](crate::Shmem::stream); dropping it waits for nothing, and
+/// what was launched runs on.
+#[derive(Debug)]
+pub struct Stream {
+    pe: Arc<Pe>,
+    slot: usize,
+}
+
+impl Stream {
+    pub(crate) fn new(pe: &Arc<Pe>) -> Result<Self> {
+        if let Some(error) = pe.trouble() {
+            return Err(error);
+        }
+        pe.look_at_all()?;
+        pe.collect()?;
+        let queue = pe.device.queue()?;
+        let mut state = pe.lock();
+        let free = state.streams.iter().position(Option::is_none);
+        let slot = match free {
+            Some(slot) => slot,
+            None if state.streams.len() < control::GRID_SLOTS as usize => {
+                state.streams.push(None);
+                state.streams.len() - 1
+            }
+            None => return Err(Error::TooManyStreams { limit: control::GRID_SLOTS }),
+        };
+        state.streams[slot] = Some(Slot::new(queue));
+        drop(state);
+        Ok(Self { pe: pe.clone(), slot })
+    }
+
+    /// Waits until everything that was launched on this stream is over.
+    ///
+    /// # Errors
+    /// [`Error::KernelFailed`], [`Error::Poisoned`], [`Error::PeFailed`]: what a kernel or another PE failed
+    /// with. [`Error::StreamStuck`] if a kernel does not end although the job has failed.
+    pub fn synchronize(&self) -> Result<()> {
+        if let Some(error) = self.pe.job.ended() {
+            return Err(error);
+        }
+        self.pe.drain_slot(self.slot)?;
+        self.pe.trouble().map_or(Ok(()), Err)
+    }
+
+    /// Whether everything that was launched on this stream is over. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`] if the driver cannot tell.
+    pub fn is_idle(&self) -> Result<bool> {
+        if let Some(error) = self.pe.job.ended() {
+            return Err(error);
+        }
+        match self.pe.queue_of(self.slot) {
+            Some(queue) => self.pe.look(self.slot, &*queue),
+            None => Ok(true),
+        }
+    }
+
+    /// The stream's slot, if it is `pe`'s.
+    pub(crate) fn slot_of(&self, pe: &Arc<Pe>) -> Result<usize> {
+        if Arc::ptr_eq(&self.pe, pe) {
+            Ok(self.slot)
+        } else {
+            Err(Error::WrongOwner { owner: self.pe.name(), user: pe.name() })
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Some(Some(slot)) = self.pe.lock().streams.get_mut(self.slot) {
+            slot.dropped = true;
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Symmetric vectors: ranges of the heap that every PE has at the same offset, and the host's access to this
+//! PE's copy. Peers' copies are reached by kernels.
+
+use crate::alloc::{Allocation, AllocationId};
+use crate::error::{Error, Result};
+use crate::group::{Call, Outcome};
+use crate::pe::Pe;
+use crate::shmem::Shmem;
+use bytemuck::Pod;
+use oxshmem_device::atomic::AtomicWord;
+use oxshmem_device::launch::Arg;
+use oxshmem_device::sym::Elements;
+use oxshmem_device::{Atomic, Reach, Signal, Sym, Symmetric};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// How many bytes are made at a time when a vector is filled by a function.
+const FILL_BYTES: usize = 1 << 20;
+
+/// What a symmetric vector can hold: plain data, [`Signal`]s, [`Atomic`]s.
+pub trait Element: Symmetric<Len = ()> + 'static {}
+impl<T: Symmetric<Len = ()> + 'static> Element for T {}
+
+/// `len` elements of `T` in the symmetric heap, at the same offset on every PE.
+///
+/// Dropping it never blocks and never communicates: the range is free for others at the next collective heap
+/// call after every PE has dropped its vector and what was launched before the drop is over. The host methods
+/// access this PE's copy: they wait until everything that *this* PE launched is over, then copy; work of other
+/// PEs that still writes the copy is ordered by [`Shmem::barrier_all`].
+pub struct SymVec<T: Element> {
+    pe: Arc<Pe>,
+    allocation: Arc<Allocation>,
+    len: usize,
+    reach: Reach,
+    of: PhantomData<fn() -> T>,
+}
+
+impl Shmem {
+    /// Collective. Allocates `len` zeroed elements on every PE.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] or [`Error::SizeOverflow`], on every PE, and the heap is as before;
+    /// [`Error::CallsDiffer`], on every PE, if the PEs do not ask for the same; what stands against further
+    /// work; those of a rendezvous.
+    pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<SymVec<T>> {
+        self.alloc("alloc_zeroed", std::any::type_name::<T>(), len, Reach::World, SymVec::zero)
+    }
+
+    /// Collective. Allocates `len` elements on every PE; element `i` of this PE's copy is `element(i)`.
+    ///
+    /// # Errors
+    /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    pub fn alloc_from_fn<T: Pod>(&self, len: usize, element: impl FnMut(usize) -> T) -> Result<SymVec<T>> {
+        self.alloc("alloc_from_fn", std::any::type_name::<T>(), len, Reach::World, |vector| {
+            vector.fill_by(element)
+        })
+    }
+
+    /// Collective. Allocates as many elements as `values` has, on every PE, and copies `values` into this PE's
+    /// copy.
+    ///
+    /// # Errors
+    /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    pub fn alloc_from_slice<T: Pod>(&self, values: &[T]) -> Result<SymVec<T>> {
+        let holds = std::any::type_name::<T>();
+        self.alloc("alloc_from_slice", holds, values.len(), Reach::World, |vector| vector.copy_in(0, values))
+    }
+
+    /// Collective. Allocates `len` signals, all 0, on every PE.
+    ///
+    /// # Errors
+    /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    pub fn alloc_signals(&self, len: usize) -> Result<SymVec<Signal>> {
+        self.alloc("alloc_signals", "u64 signal", len, Reach::World, SymVec::zero)
+    }
+
+    /// Collective. Allocates `len` words for atomics, all 0, on every PE. `reach` fixes who may update them.
+    ///
+    /// # Errors
+    /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    pub fn alloc_atomics<T: AtomicWord>(&self, len: usize, reach: Reach) -> Result<SymVec<Atomic<T>>> {
+        let how = match reach {
+            Reach::World => "alloc_atomics(World)",
+            Reach::Node => "alloc_atomics(Node)",
+        };
+        let holds = if size_of::<T>() == 4 { "u32 atomic" } else { "u64 atomic" };
+        self.alloc(how, holds, len, reach, SymVec::zero)
+    }
+
+    fn alloc<T: Element>(
+        &self,
+        how: &'static str,
+        holds: &'static str,
+        len: usize,
+        reach: Reach,
+        fill: impl FnOnce(&SymVec<T>) -> Result<()>,
+    ) -> Result<SymVec<T>> {
+        let call = Call::Alloc { how, holds, elements: len as u64, element_bytes: T::ELEMENT_BYTES };
+        let allocation = self.allocate(call)?;
+        let vector = SymVec { pe: self.pe().clone(), allocation, len, reach, of: PhantomData };
+        let filled = fill(&vector);
+        // Only then may a peer write into this copy.
+        self.pe().meet(Call::Filled(vector.id()), filled.err(), || Ok(Outcome::Done))?;
+        Ok(vector)
+    }
+}
+
+impl<T: Element> SymVec<T> {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no element.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The handle that kernels take. It does not keep the memory: a launch with the handle of a dropped vector
+    /// is an error.
+    pub fn handle(&self) -> Sym<[T]>
+    where
+        [T]: Symmetric<Len = Elements>,
+    {
+        // SAFETY: the allocation was made for this many elements of T on every PE, aligned to 256 bytes.
+        unsafe { Sym::from_parts(self.allocation.offset, self.len as u64, self.reach) }
+    }
+
+    /// A handle to one element. Out of range: a launch that is given it is an error.
+    pub fn at(&self, index: usize) -> Sym<T>
+    where
+        [T]: Symmetric<Len = Elements>,
+    {
+        self.handle().at(index as u64)
+    }
+
+    /// A handle to `count` elements from `start` on. Out of range: as [`at`](Self::at).
+    pub fn slice(&self, start: usize, count: usize) -> Sym<[T]>
+    where
+        [T]: Symmetric<Len = Elements>,
+    {
+        self.handle().slice(start as u64, count as u64)
+    }
+
+    pub(crate) fn id(&self) -> AllocationId {
+        self.allocation.id
+    }
+
+    /// Refuses a vector of another PE or run.
+    pub(crate) fn check_owner(&self, shmem: &Shmem) -> Result<()> {
+        if Arc::ptr_eq(&self.pe, shmem.pe()) {
+            Ok(())
+        } else {
+            Err(Error::WrongOwner { owner: self.pe.name(), user: shmem.pe().name() })
+        }
+    }
+
+    fn zero(&self) -> Result<()> {
+        if self.allocation.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the own copy of a live allocation. No kernel of this PE uses it: it is fresh, or they were
+        // waited for; that peers do not is what the user is told to order.
+        unsafe { self.pe.copies.zero(self.pe.base() + self.allocation.offset, self.allocation.bytes) }
+    }
+
+    /// Copies into the own copy, from element `start` on. Waits for nothing.
+    fn copy_in<U: Pod>(&self, start: usize, values: &[U]) -> Result<()> {
+        let at = self.check_range::<U>(start, values.len())?;
+        if values.is_empty() || size_of::<U>() == 0 {
+            return Ok(());
+        }
+        // SAFETY: as in `zero`; the range was checked.
+        unsafe { self.pe.copies.write(at, bytemuck::cast_slice(values)) }
+    }
+
+    /// Copies out of the own copy, from element `start` on. Waits for nothing.
+    fn copy_out<U: Pod>(&self, start: usize, values: &mut [U]) -> Result<()> {
+        let at = self.check_range::<U>(start, values.len())?;
+        if values.is_empty() || size_of::<U>() == 0 {
+            return Ok(());
+        }
+        // SAFETY: as in `zero`; the range was checked.
+        unsafe { self.pe.copies.read(at, bytemuck::cast_slice_mut(values)) }
+    }
+
+    /// Device address of element `start`, if `count` elements from there exist.
+    fn check_range<U: Pod>(&self, start: usize, count: usize) -> Result<u64> {
+        if start > self.len || count > self.len - start {
+            let (start, count, len) = (start as u64, count as u64, self.len as u64);
+            return Err(Error::OutOfRange { start, count, len });
+        }
+        Ok(self.pe.base() + self.allocation.offset + (start * size_of::<U>()) as u64)
+    }
+}
+
+impl<T: Pod> SymVec<T> {
+    /// This PE's copy.
+    ///
+    /// # Errors
+    /// What a kernel or another PE failed with; [`Error::Cuda`] if the driver refuses.
+    pub fn read(&self) -> Result<Vec<T>> {
+        let mut values = vec![T::zeroed(); self.len];
+        self.read_into(&mut values)?;
+        Ok(values)
+    }
+
+    /// Copies the first `values.len()` elements of this PE's copy into `values`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if there are fewer; those of [`read`](Self::read).
+    pub fn read_into(&self, values: &mut [T]) -> Result<()> {
+        self.pe.settle()?;
+        self.copy_out(0, values)
+    }
+
+    /// Copies `values` into the first elements of this PE's copy.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if there are fewer; those of [`read`](Self::read).
+    pub fn write(&self, values: &[T]) -> Result<()> {
+        self.pe.settle()?;
+        self.copy_in(0, values)
+    }
+
+    /// Makes every element of this PE's copy `value`.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn fill(&self, value: T) -> Result<()> {
+        self.pe.settle()?;
+        self.fill_by(|_| value)
+    }
+
+    fn fill_by(&self, mut element: impl FnMut(usize) -> T) -> Result<()> {
+        let at_once = (FILL_BYTES / size_of::<T>().max(1)).clamp(1, self.len.max(1));
+        let mut values = Vec::with_capacity(at_once);
+        for start in (0..self.len).step_by(at_once) {
+            values.clear();
+            values.extend((start..self.len.min(start + at_once)).map(&mut element));
+            self.copy_in(start, &values)?;
+        }
+        Ok(())
+    }
+}
+
+impl SymVec<Signal> {
+    /// The values of this PE's signals.
+    ///
+    /// # Errors
+    /// Those of [`SymVec::read`].
+    pub fn values(&self) -> Result<Vec<u64>> {
+        let mut values = vec![0; self.len];
+        self.pe.settle()?;
+        self.copy_out(0, &mut values)?;
+        Ok(values)
+    }
+
+    /// Sets one of this PE's signals.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; those of [`SymVec::read`].
+    pub fn set(&self, index: usize, value: u64) -> Result<()> {
+        self.pe.settle()?;
+        self.copy_in(index, &[value])
+    }
+}
+
+impl<T: AtomicWord> SymVec<Atomic<T>> {
+    /// The values of this PE's words.
+    ///
+    /// # Errors
+    /// Those of [`SymVec::read`].
+    pub fn values(&self) -> Result<Vec<T>> {
+        let mut values = vec![T::zeroed(); self.len];
+        self.pe.settle()?;
+        self.copy_out(0, &mut values)?;
+        Ok(values)
+    }
+
+    /// Sets one of this PE's words.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; those of [`SymVec::read`].
+    pub fn set(&self, index: usize, value: T) -> Result<()> {
+        self.pe.settle()?;
+        self.copy_in(index, &[value])
+    }
+}
+
+impl<T: Element> Drop for SymVec<T> {
+    fn drop(&mut self) {
+        self.pe.release(&self.allocation);
+    }
+}
+
+impl<T: Element> std::fmt::Debug for SymVec<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Allocation { id, offset, holds, .. } = *self.allocation;
+        write!(f, "SymVec(#{} on PE {}: {} x {holds:?} at {offset:#x})", id.0, self.pe.me, self.len)
+    }
+}
+
+impl<T: Element> Arg<Sym<[T]>> for SymVec<T>
+where
+    [T]: Symmetric<Len = Elements>,
+{
+    fn to_param(&self) -> Sym<[T]> {
+        self.handle()
+    }
+}
+
+impl<T: Element> Arg<Sym<[T]>> for &SymVec<T>
+where
+    [T]: Symmetric<Len = Elements>,
+{
+    fn to_param(&self) -> Sym<[T]> {
+        self.handle()
+    }
+}

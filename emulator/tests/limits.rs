@@ -154,7 +154,7 @@ fn memory_that_another_process_sent_can_be_mapped() {
 
 #[test]
 fn dropping_the_machine_unwinds_what_runs() {
-    let Job { machine, pes, host, .. } = {
+    let Job { machine, pes, host, shared: _shared, .. } = {
         let job = Job::devices(2);
         job.launch(0, (1, 32), |shmem| while !shmem.block().test(common::signal(8), Cmp::Eq, 1) {});
         job.launch(1, (1, 32), |shmem| shmem.local(slice::<u64>(0, 1)).set(0, 1));

@@ -23,7 +23,7 @@ pub struct Job {
     pub pes: Vec<Pe>,
     pub deadline: u64,
     pub host: HostThread,
-    shared: HostMemory,
+    pub shared: HostMemory,
 }
 
 pub struct Pe {

@@ -19,7 +19,7 @@ use core::mem::offset_of;
 
 /// What goes into the error record, beyond what the thread knows of itself.
 #[derive(Clone, Copy)]
-pub(crate) struct Fault {
+pub struct Fault {
     pub(crate) cause: Cause,
     pub(crate) operation: Operation,
     pub(crate) cmp: u32,

@@ -1,6 +1,5 @@
 //! Scopes: who performs an operation together. A scope is a value made by the context; operations are its
 //! methods, and all threads of the scope call them together with the same arguments.
-#![allow(private_interfaces, reason = "`Scope` is sealed: only this crate calls its hidden methods")]
 
 use crate::abi::{Cause, Operation, control};
 use crate::arch::{Word, atomic, memory, order, thread, warp};

@@ -5,7 +5,7 @@
 
 mod reference;
 
-use jacobi::{BLOCK, jacobi};
+use ::jacobi::{BLOCK, jacobi};
 use oxshmem::{Config, Shmem};
 use oxshmem_device::LaunchConfig;
 use oxshmem_kernels::halo::HaloPlan;

@@ -14,9 +14,11 @@
 //! saw something that its clean pass did not: a word that another device wrote, later than E was read. That
 //! write was an active step; had it come before its own device's clean pass, the epoch would have grown in
 //! between, and the records would not all say E; so it came after, and was itself an earlier such step.
-//! Therefore there is none. It holds for one process: memory that another process writes is outside of it.
+//! Therefore there is none. It holds for one process: for memory that other processes write there is
+//! [`MachineConfig::outside_grace`].
 
 use crate::host::{HostState, Standing};
+use crate::machine::MachineConfig;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
@@ -45,6 +47,7 @@ pub(crate) struct Clock {
     state: Mutex<State>,
     grace: Duration,
     patience: Duration,
+    outside: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -71,16 +74,17 @@ struct Record {
 }
 
 impl Clock {
-    pub(crate) fn new(devices: u32, grace: Duration, patience: Duration) -> Self {
-        let records = vec![Record::default(); devices as usize];
+    pub(crate) fn new(config: &MachineConfig) -> Self {
+        let records = vec![Record::default(); config.devices as usize];
         Self {
             time: AtomicU64::new(0),
             epoch: AtomicU64::new(1),
             busy: AtomicU32::new(0),
-            workers: (0..devices).map(|_| Worker::default()).collect(),
+            workers: (0..config.devices).map(|_| Worker::default()).collect(),
             state: Mutex::new(State { devices: records, hosts: Vec::new(), standing: None }),
-            grace,
-            patience,
+            grace: config.host_grace,
+            patience: config.host_patience,
+            outside: config.outside_grace.unwrap_or(Duration::ZERO),
         }
     }
 
@@ -210,7 +214,7 @@ impl Clock {
             Standing::MayReturn => self.grace,
             Standing::Runs => self.patience,
         });
-        if since.elapsed() < needed.max().unwrap_or(Duration::ZERO) {
+        if since.elapsed() < needed.max().unwrap_or(Duration::ZERO).max(self.outside) {
             return;
         }
         let busy = state.devices.iter().enumerate().filter(|(_, d)| d.busy);
@@ -233,7 +237,7 @@ mod tests {
     use super::*;
 
     fn clock(devices: u32) -> Clock {
-        let clock = Clock::new(devices, Duration::from_secs(9), Duration::from_secs(9));
+        let clock = Clock::new(&MachineConfig { devices, ..MachineConfig::default() });
         (0..devices).for_each(|d| clock.set_busy(d));
         clock
     }

@@ -74,7 +74,8 @@ pub(crate) fn registered(clock: &Arc<Clock>) -> Option<Arc<HostState>> {
     })
 }
 
-/// The calling thread, registered with a machine until dropped. While it is neither in
+/// The calling thread, registered with a machine until dropped. Every host thread of a PE registers before the
+/// first launch; threads that do not are taken to do nothing that a kernel could wait for. While it is neither in
 /// [`Stream::synchronize`](crate::Stream::synchronize) nor in [`blocked`](Self::blocked) no wait of a kernel
 /// expires by quiescence, for at most
 /// [`MachineConfig::host_patience`](crate::MachineConfig::host_patience) of wall time.
@@ -110,10 +111,31 @@ impl HostThread {
         wait()
     }
 
+    /// A handle for others, who may end this thread's wait in [`blocked`](Self::blocked).
+    pub fn handle(&self) -> HostHandle {
+        HostHandle { clock: self.clock.clone(), state: self.state.clone() }
+    }
+
     /// Says that this thread asked something without blocking. A thread that does nothing else while nothing
     /// else happens does not hold the clock back.
     pub fn tick(&self) {
         self.state.ticks.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Speaks for a [`HostThread`] from other threads.
+#[derive(Clone, Debug)]
+pub struct HostHandle {
+    clock: Arc<Clock>,
+    state: Arc<HostState>,
+}
+
+impl HostHandle {
+    /// Says that the thread's wait is about to be ended. Whoever ends it calls this first: then the clock does
+    /// not move between that and the moment at which the thread really runs.
+    pub fn released(&self) {
+        self.state.set_running();
+        self.clock.changed();
     }
 }
 

@@ -38,7 +38,7 @@ mod worker;
 pub use clock::STEPS_PER_SECOND;
 pub use device::Device;
 pub use error::{Error, LastOperation, Problem, Site};
-pub use host::HostThread;
+pub use host::{HostHandle, HostThread};
 pub use machine::{Machine, MachineConfig};
 pub use memory::{Allocation, GRANULARITY, HostMemory, HostRegistration, Physical, Reservation};
 pub use statistics::Statistics;

@@ -40,6 +40,9 @@ pub struct MachineConfig {
     /// How long a host thread that runs user code may hold the clock of an otherwise quiescent machine, in
     /// wall time. Default 60 s.
     pub host_patience: Duration,
+    /// How long quiescence must stand, in wall time, before it counts if other processes write this machine's
+    /// memory, which no proof in this one covers. Default `None`: there are no such processes.
+    pub outside_grace: Option<Duration>,
 }
 
 impl Default for MachineConfig {
@@ -57,6 +60,7 @@ impl Default for MachineConfig {
             seed: None,
             host_grace: Duration::from_millis(250),
             host_patience: Duration::from_secs(60),
+            outside_grace: None,
         }
     }
 }
@@ -101,7 +105,7 @@ impl Machine {
         config.check()?;
         panics::install();
         let config = Arc::new(config);
-        let clock = Arc::new(Clock::new(config.devices, config.host_grace, config.host_patience));
+        let clock = Arc::new(Clock::new(&config));
         let table = Arc::new(Table::default());
         let memory =
             config.memory_per_device.unwrap_or_else(|| memory::available() / u64::from(config.devices));

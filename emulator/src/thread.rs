@@ -167,6 +167,13 @@ impl Current {
         self.unwinding.set(true);
         body.force_unwind();
         self.unwinding.set(false);
+        self.leave();
+    }
+
+    /// No thread runs: a hook that is called now is called by mistake.
+    pub(crate) fn leave(&self) {
+        self.frame.set(core::ptr::null());
+        self.yielder.set(core::ptr::null());
     }
 
     fn frame(&self) -> &Frame {

@@ -323,6 +323,7 @@ impl Worker {
                 block.exchange(id.thread, mask, value, release);
             }
             CoroutineResult::Return(ended) => {
+                current.leave();
                 block.end(id.thread, release);
                 if !matches!(ended, Ended::Well) {
                     pass.active += 1;

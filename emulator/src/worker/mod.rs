@@ -1,14 +1,17 @@
 //! The loop of a device: takes launches, makes blocks resident, runs their threads pass by pass, ends
-//! launches. Everything here is on the device's own operating-system thread, which coroutines never leave.
+//! launches (`launches.rs`), reports failures (`failures.rs`). Everything here is on the device's own operating-system thread, which coroutines never leave.
+
+mod failures;
+mod launches;
 
 use crate::block::{Block, State, living_lanes};
 use crate::clock::NEVER;
 use crate::device::{DeviceShared, News};
-use crate::error::{Error, Site};
+use crate::error::Error;
 use crate::occupancy::Multiprocessors;
 use crate::panics;
 use crate::schedule::{RunQueue, ThreadId};
-use crate::stack::{self, Shortage, StackSet};
+use crate::stack::StackSet;
 use crate::statistics::Statistics;
 use crate::stream::{Launch, StreamShared, Submission};
 use crate::thread::{Current, Ended, Request, Response};
@@ -182,88 +185,6 @@ impl Worker {
         }
     }
 
-    /// Puts a launch behind the others of its stream, or starts it.
-    fn enqueue(&mut self, submission: Submission) {
-        let queue = self.queues.entry(Arc::as_ptr(&submission.stream).addr()).or_default();
-        if queue.running {
-            queue.waiting.push_back(submission);
-        } else {
-            queue.running = true;
-            self.start(submission);
-        }
-    }
-
-    fn start(&mut self, submission: Submission) {
-        let Submission { stream, mut launch, stacks } = submission;
-        let run = core::mem::replace(&mut launch.run, Box::new(|_| ()));
-        let (number, run) = (self.started, Rc::from(run as Box<dyn Fn(ContextAbi)>));
-        self.started += 1;
-        self.room = true;
-        self.running.push(Running {
-            number,
-            stream,
-            launch,
-            run,
-            stacks,
-            placed: 0,
-            ended: 0,
-            failure: None,
-        });
-    }
-
-    /// Makes blocks resident, in order, as far as there is room.
-    fn place(&mut self) {
-        (self.room, self.starved) = (false, false);
-        let mut at = 0;
-        while let Some(running) = self.running.get_mut(at) {
-            if running.placed == running.launch.total_blocks() {
-                at += 1;
-                continue;
-            }
-            let needs = running.launch.needs();
-            let Some(sm) = self.sms.place(needs) else { return };
-            let threads = running.launch.block_threads() as usize;
-            let stacks = if running.launch.collective {
-                running.stacks.split(threads).ok_or(None)
-            } else {
-                stack::take(threads, self.device.config.stack_bytes).map_err(Some)
-            };
-            let stacks = match stacks {
-                Ok(stacks) => stacks,
-                Err(shortage) => {
-                    self.sms.release(sm, needs);
-                    let failed = match shortage {
-                        Some(Shortage::System(error)) if running.placed == running.ended => Some(error),
-                        _ => None,
-                    };
-                    match failed {
-                        Some(error) => {
-                            let number = running.number;
-                            self.fail(number, error);
-                        }
-                        None => {
-                            // Blocks of this device, or of another, give theirs back when they end.
-                            self.starved = true;
-                            return;
-                        }
-                    }
-                    continue;
-                }
-            };
-            let which = (running.number, running.placed);
-            running.placed += 1;
-            let block = Block::new(self.current, &running.launch, &running.run, which, stacks, sm);
-            self.statistics.blocks += 1;
-            let slot = self.vacant.pop().unwrap_or_else(|| {
-                self.blocks.push(None);
-                self.blocks.len() as u32 - 1
-            });
-            (0..block.threads.len() as u32)
-                .for_each(|thread| self.queue.push(ThreadId { block: slot, thread }));
-            self.blocks[slot as usize] = Some(Box::new(block));
-        }
-    }
-
     /// Resumes every runnable thread once. The first whose wait ends by `jump` sees that time.
     fn pass(&mut self, jump: Option<u64>) -> Pass {
         let mut pass = Pass { active: 0, earliest: NEVER, jump };
@@ -339,119 +260,6 @@ impl Worker {
         } else if block.stuck() {
             self.diverged(id);
         }
-    }
-
-    /// A block's last thread has ended.
-    fn finish(&mut self, slot: u32) {
-        let Some(block) = self.blocks[slot as usize].take() else { return };
-        self.vacant.push(slot);
-        self.sms.release(block.sm, block.needs);
-        self.room = true;
-        let (number, stacks) = (block.launch, block.unwind(self.current));
-        let Some(at) = self.running.iter().position(|r| r.number == number) else { return };
-        let running = &mut self.running[at];
-        running.ended += 1;
-        if running.launch.collective {
-            running.stacks.merge(stacks);
-        }
-        if running.ended == running.launch.total_blocks() {
-            self.end(at);
-        }
-    }
-
-    /// A launch has ended: the next one of its stream starts.
-    fn end(&mut self, at: usize) {
-        let Running { stream, failure, run, stacks, .. } = self.running.remove(at);
-        // The kernel's captured values and stacks are given back before anyone is told.
-        drop((run, stacks));
-        self.statistics.launches += 1;
-        self.report();
-        stream.end_one(failure);
-        let address = Arc::as_ptr(&stream).addr();
-        let Some(queue) = self.queues.get_mut(&address) else { return };
-        while let Some(next) = queue.waiting.pop_front() {
-            if !stream.failed() {
-                self.start(next);
-                return;
-            }
-            drop((next.launch, next.stacks));
-            stream.end_one(None);
-        }
-        self.queues.remove(&address);
-    }
-
-    fn site(&self, id: ThreadId) -> Option<(u64, Box<Site>)> {
-        let block = self.blocks[id.block as usize].as_ref()?;
-        let running = self.running.iter().find(|r| r.number == block.launch)?;
-        let frame = &block.frames[id.thread as usize];
-        let site = Site {
-            kernel: running.launch.name,
-            pe: running.launch.context.my_pe,
-            block: frame.position.block_idx,
-            thread: frame.position.thread_idx,
-            operation: frame.last.get(),
-        };
-        Some((running.number, Box::new(site)))
-    }
-
-    /// A thread did not end well: its launch ends.
-    fn failed(&mut self, id: ThreadId, ended: Ended) {
-        let Some((number, site)) = self.site(id) else { return };
-        let error = match ended {
-            Ended::Panicked(said) => {
-                Error::KernelPanicked { site, message: said.message, location: said.location }
-            }
-            Ended::Wild(wild) => {
-                Error::WildAccess { site, address: wild.address, bytes: wild.bytes, problem: wild.problem }
-            }
-            Ended::Well => return,
-        };
-        self.fail(number, error);
-    }
-
-    /// A block's living threads all wait for each other.
-    fn diverged(&mut self, id: ThreadId) {
-        let Some(block) = &self.blocks[id.block as usize] else { return };
-        let (living, at_barrier, at_warp) = (block.living, block.at_barrier, block.at_exchange);
-        let waits = |state: State| matches!(state, State::AtBarrier | State::AtExchange);
-        let thread = block.threads.iter().position(|t| waits(t.state)).unwrap_or(0) as u32;
-        let Some((number, site)) = self.site(ThreadId { thread, ..id }) else { return };
-        self.fail(number, Error::Diverged { site, living, at_barrier, at_warp });
-    }
-
-    /// Ends a launch with a failure: its threads are unwound, blocks that have not started are dropped.
-    fn fail(&mut self, number: u64, error: Error) {
-        for slot in 0..self.blocks.len() {
-            if self.blocks[slot].as_ref().is_none_or(|block| block.launch != number) {
-                continue;
-            }
-            self.queue.forget(slot as u32);
-            if let Some(block) = self.blocks[slot].take() {
-                self.vacant.push(slot as u32);
-                self.sms.release(block.sm, block.needs);
-                self.room = true;
-                drop(block.unwind(self.current));
-            }
-        }
-        if let Some(at) = self.running.iter().position(|r| r.number == number) {
-            self.running[at].failure = Some(error);
-            self.end(at);
-        }
-    }
-
-    /// Ends everything because the device stops.
-    fn stop(&mut self, reason: &str) {
-        let stopped = || Error::Stopped { device: self.device.index, reason: reason.to_owned() };
-        for block in self.blocks.drain(..).flatten() {
-            drop(block.unwind(self.current));
-        }
-        let waiting = self.queues.drain().flat_map(|(_, queue)| queue.waiting).map(|s| s.stream);
-        let running = self.running.drain(..).map(|r| r.stream);
-        let left = self.device.left_over().into_iter().map(|s| s.stream);
-        for stream in running.chain(waiting).chain(left) {
-            stream.end_one(Some(stopped()));
-        }
-        self.device.clock.set_idle(self.device.index);
     }
 
     /// Makes the counts visible.

@@ -10,7 +10,8 @@ use std::process::Command;
 fn misuse_does_not_compile() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("ui");
     let version = Command::new(option_env!("RUSTC").unwrap_or("rustc")).arg("--version").output();
-    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let version =
+        version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let wanted = format!("rustc {}.", env!("CARGO_PKG_RUST_VERSION"));
     let compare = version.starts_with(&wanted) || std::env::var_os("TRYBUILD").is_some();
     if compare {

@@ -9,7 +9,7 @@ use oxshmem_device::{LaunchConfig, Reach};
 const THREADS: u64 = 2 * 96;
 
 /// Every rule of this file.
-pub fn all(bench: &mut Bench<'_>) -> Result<()> {
+pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
     let (shmem, n) = (bench.shmem, u64::from(bench.shmem.n_pes()));
     for reach in [Reach::World, Reach::Node] {
         let narrow = shmem.alloc_atomics::<u32>(3, reach)?;

@@ -7,7 +7,7 @@ use oxshmem::Result;
 use oxshmem_device::LaunchConfig;
 
 /// Every rule of this file.
-pub fn all(bench: &mut Bench<'_>) -> Result<()> {
+pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
     let shmem = bench.shmem;
     let slots = shmem.alloc_zeroed::<u32>(shmem.n_pes() as usize)?;
     let wrong = shmem.alloc_zeroed::<u32>(1)?;
@@ -39,7 +39,16 @@ pub fn all(bench: &mut Bench<'_>) -> Result<()> {
             bench.row(
                 "what quiet completed is visible through a third PE",
                 || format!("round {round}"),
-                || chain::launch(shmem, LaunchConfig::blocks(1).threads(32), data.at(0), bench.signals.at(0), &seen, round),
+                || {
+                    chain::launch(
+                        shmem,
+                        LaunchConfig::blocks(1).threads(32),
+                        &data,
+                        bench.signals.at(0),
+                        &seen,
+                        round,
+                    )
+                },
                 || seen.read(),
                 |_| if shmem.my_pe() == 2 { round as u32 } else { 0 },
             )?;

@@ -5,7 +5,7 @@ use crate::kernels::rma::*;
 use crate::kernels::scope;
 use oxshmem::Result;
 use oxshmem_device::Reach;
-use oxshmem_device::bytemuck::{Pod, Zeroable};
+use oxshmem_device::bytemuck::Pod;
 
 /// An element type of the suite.
 trait Element: Pod + PartialEq + std::fmt::Debug + Send {
@@ -43,7 +43,7 @@ const SHAPES: [(usize, usize, usize); 9] = [
 ];
 
 /// Every rule of this file.
-pub fn all(bench: &mut Bench<'_>) -> Result<()> {
+pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
     macro_rules! for_each_type {
         ($($ty:ident)*) => {$(
             copies::<$ty>(
@@ -81,14 +81,30 @@ fn copies<T: Element>(
                 round += 1;
                 src.write(&(0..ROOM).map(|i| T::value(me, i, round)).collect::<Vec<_>>())?;
                 dst.fill(T::zeroed())?;
-                let (target, source) = (dst.slice(to as u64, count as u64), src.slice(from as u64, count as u64));
+                let (target, source) = (dst.slice(to, count), src.slice(from, count));
                 let origin = if is_put { prev } else { next };
                 bench.row(
-                    if is_put { "put writes the target's range and nothing else" } else { "get reads the source's range and writes nothing else" },
+                    if is_put {
+                        "put writes the target's range and nothing else"
+                    } else {
+                        "get reads the source's range and writes nothing else"
+                    },
                     || format!("{} at {name} scope, {count} elements from {from} to {to}", T::NAME),
-                    || if is_put { put(bench, target, source, number, next) } else { get(bench, target, source, number, next) },
+                    || {
+                        if is_put {
+                            put(bench, target, source, number, next)
+                        } else {
+                            get(bench, target, source, number, next)
+                        }
+                    },
                     || dst.read(),
-                    |i| if i >= to && i < to + count { T::value(origin, i - to + from, round) } else { T::zeroed() },
+                    |i| {
+                        if i >= to && i < to + count {
+                            T::value(origin, i - to + from, round)
+                        } else {
+                            T::zeroed()
+                        }
+                    },
                 )?;
             }
         }
@@ -104,12 +120,14 @@ fn scalars<T: Element>(
 ) -> Result<()> {
     let (src, dst) = (bench.symmetric::<T>()?, bench.symmetric::<T>()?);
     let ((next, prev), me) = (bench.neighbours(), bench.shmem.my_pe());
-    for (round, (is_p, count, start)) in [(true, 1, 0), (true, 777, 3), (false, 1, 0), (false, 777, 3)].into_iter().enumerate() {
+    for (round, (is_p, count, start)) in
+        [(true, 1, 0), (true, 777, 3), (false, 1, 0), (false, 777, 3)].into_iter().enumerate()
+    {
         src.write(&(0..ROOM).map(|i| T::value(me, i, round as u32)).collect::<Vec<_>>())?;
         dst.fill(T::zeroed())?;
         let (target, source) = (dst.slice(start, count), src.slice(start, count));
         let origin = if is_p { prev } else { next };
-        let range = start as usize..(start + count) as usize;
+        let range = start..start + count;
         bench.row(
             if is_p { "p writes one element" } else { "g reads one element" },
             || format!("{}, {count} elements from {start}", T::NAME),
@@ -156,7 +174,7 @@ fn other_buffers(bench: &Bench<'_>) -> Result<()> {
             || dst.read(),
             |i| u32::value(prev, i, number),
         )?;
-        local.fill(0)?;
+        local.write(&[0; ROOM])?;
         // Every PE now holds its left neighbour's values.
         bench.row(
             "get takes local device memory as its destination",
@@ -170,7 +188,14 @@ fn other_buffers(bench: &Bench<'_>) -> Result<()> {
     bench.row(
         "get to and put from shared memory",
         || "300 elements through a tile".into(),
-        || through_shared::launch(bench.shmem, oxshmem_device::LaunchConfig::blocks(1).threads(64), dst.slice(8, 300), next),
+        || {
+            through_shared::launch(
+                bench.shmem,
+                oxshmem_device::LaunchConfig::blocks(1).threads(64),
+                dst.slice(8, 300),
+                next,
+            )
+        },
         || dst.read(),
         |i| u32::value(me, i, 9).wrapping_add(u32::from((8..308).contains(&i))),
     )?;
@@ -196,14 +221,30 @@ fn with_signal(bench: &Bench<'_>) -> Result<()> {
                 seen.fill(0)?;
                 bench.reset_signals()?;
                 let value = if add == 0 { u64::MAX - 5 } else { 3 };
-                let range = |vec: &oxshmem::SymVec<u32>, start: usize| vec.slice(start as u64, count as u64);
+                let range = |vec: &oxshmem::SymVec<u32>, start: usize| vec.slice(start, count);
                 bench.row(
                     "whoever sees a put_signal's signal sees its data, also when it is empty",
-                    || format!("{name} scope, {count} elements from {from} to {to}, {}", if add == 0 { "set" } else { "add" }),
+                    || {
+                        format!(
+                            "{name} scope, {count} elements from {from} to {to}, {}",
+                            if add == 0 { "set" } else { "add" }
+                        )
+                    },
                     || {
                         let (dst, src, seen) = (range(&dst, to), range(&src, from), range(&seen, 0));
                         let signal = bench.signals.at(1);
-                        put_signal::launch(bench.shmem, TWO_BLOCKS, dst, src, seen, signal, number, add, value, next)
+                        put_signal::launch(
+                            bench.shmem,
+                            TWO_BLOCKS,
+                            dst,
+                            src,
+                            seen,
+                            signal,
+                            number,
+                            add,
+                            value,
+                            next,
+                        )
                     },
                     || Ok(seen.read()?[..count].to_vec()),
                     |i| u32::value(prev, i + from, number + add),

@@ -6,7 +6,7 @@ use crate::kernels::signals::*;
 use oxshmem::Result;
 
 /// Every rule of this file.
-pub fn all(bench: &mut Bench<'_>) -> Result<()> {
+pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
     messages(bench)?;
     adds(bench)?;
     comparing(bench)?;
@@ -25,7 +25,7 @@ fn messages(bench: &Bench<'_>) -> Result<()> {
             (how::FENCE_WEAK, "a weak signal of the leader after a fence covers the scope's earlier puts"),
             (how::QUIET_WEAK, "a weak signal after a quiet covers the scope's earlier puts"),
         ] {
-            for count in [1u64, 31, 1000, ROOM as u64] {
+            for count in [1, 31, 1000, ROOM] {
                 round += 1;
                 let value = |pe: u32, i: usize| pe << 20 ^ (i as u32) << 4 ^ round as u32;
                 src.write(&(0..ROOM).map(|i| value(me, i)).collect::<Vec<_>>())?;
@@ -34,7 +34,8 @@ fn messages(bench: &Bench<'_>) -> Result<()> {
                     rule,
                     || format!("{name} scope, {count} elements"),
                     || {
-                        let (dst, src, seen) = (dst.slice(0, count), src.slice(0, count), seen.slice(0, count));
+                        let (dst, src, seen) =
+                            (dst.slice(0, count), src.slice(0, count), seen.slice(0, count));
                         message::launch(
                             bench.shmem,
                             TWO_BLOCKS,
@@ -48,7 +49,7 @@ fn messages(bench: &Bench<'_>) -> Result<()> {
                             next,
                         )
                     },
-                    || Ok(seen.read()?[..count as usize].to_vec()),
+                    || Ok(seen.read()?[..count].to_vec()),
                     |i| value(prev, i),
                 )?;
             }
@@ -106,7 +107,8 @@ fn testing(bench: &Bench<'_>) -> Result<()> {
         for (held, value) in [(5u64, 5u64), (5, 6), (6, 5), (u64::MAX, 1), (0, u64::MAX)] {
             bench.signals.set(0, held)?;
             answers.fill(9)?;
-            let truth = [held == value, held != value, held > value, held >= value, held < value, held <= value];
+            let truth =
+                [held == value, held != value, held > value, held >= value, held < value, held <= value];
             bench.row(
                 "test answers as the comparison says, and the same to the whole scope",
                 || format!("{name} scope, signal {held:#x} against {value:#x}"),

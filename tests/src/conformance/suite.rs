@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Rows run and what failed, over all PEs.
 #[derive(Debug, Default)]
-pub struct Report {
+pub(super) struct Report {
     rows: AtomicU64,
     rules: Mutex<BTreeMap<&'static str, u64>>,
     failures: Mutex<Vec<String>>,
@@ -55,10 +55,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Elements in the buffers of a [`Bench`], of 16 bytes at most.
-pub const ROOM: usize = 5000;
+pub(super) const ROOM: usize = 5000;
 
 /// One PE's buffers, and where it reports.
-pub struct Bench<'a> {
+pub(super) struct Bench<'a> {
     /// The context.
     pub shmem: &'a Shmem,
     /// The shared report.
@@ -104,7 +104,8 @@ impl<'a> Bench<'a> {
         if let Some((i, value)) = wrong {
             let (me, n) = (self.shmem.my_pe(), self.shmem.n_pes());
             let (rule, what, expected) = (rule, what(), expected(i));
-            self.report.fail(format!("{rule}: {what}, PE {me} of {n}: element {i} is {value:?}, not {expected:?}"));
+            self.report
+                .fail(format!("{rule}: {what}, PE {me} of {n}: element {i} is {value:?}, not {expected:?}"));
         }
         if self.shmem.my_pe() == 0 {
             self.report.row(rule);
@@ -124,6 +125,6 @@ impl<'a> Bench<'a> {
 }
 
 /// Two blocks of 96 threads: three full warps a block.
-pub const TWO_BLOCKS: LaunchConfig = LaunchConfig::blocks(2).threads(96);
+pub(super) const TWO_BLOCKS: LaunchConfig = LaunchConfig::blocks(2).threads(96);
 /// Two blocks of 70 threads: the last warp has 6.
-pub const RAGGED: LaunchConfig = LaunchConfig::blocks(2).threads(70);
+pub(super) const RAGGED: LaunchConfig = LaunchConfig::blocks(2).threads(70);

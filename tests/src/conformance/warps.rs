@@ -6,7 +6,7 @@ use oxshmem::Result;
 use oxshmem_device::LaunchConfig;
 
 /// Every rule of this file.
-pub fn all(bench: &mut Bench<'_>) -> Result<()> {
+pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
     let shmem = bench.shmem;
     for config in [
         LaunchConfig::blocks(3).threads(40),
@@ -50,7 +50,13 @@ fn expected(thread: u64, result: u64, threads: u64) -> u64 {
     let or_own = |from: Option<u64>| from.filter(|&from| from < size).unwrap_or(lane);
     match result {
         // A source lane outside the warp: undefined on the hardware, so the rule only speaks of full ones.
-        0 => if size > 3 { 30 } else { lane * 10 },
+        0 => {
+            if size > 3 {
+                30
+            } else {
+                lane * 10
+            }
+        }
         1 => or_own(Some(lane + 1)),
         2 => or_own(lane.checked_sub(1)),
         3 => or_own(Some(lane ^ 5)) << 33 | 1,

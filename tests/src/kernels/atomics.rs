@@ -5,7 +5,14 @@ use oxshmem_device::prelude::*;
 
 /// Every thread adds `value` to word `word` on `pe`, `times` times.
 #[nvshmem_kernel(instances(u32, u64))]
-pub fn add<T: AtomicWord + Send>(shmem: Shmem, words: Sym<[Atomic<T>]>, word: u64, value: T, times: u32, pe: u32) {
+pub fn add<T: AtomicWord + Send>(
+    shmem: Shmem,
+    words: Sym<[Atomic<T>]>,
+    word: u64,
+    value: T,
+    times: u32,
+    pe: u32,
+) {
     let mut i = 0;
     while i < times {
         shmem.thread().atomic_add(words.at(word), value, pe);
@@ -41,7 +48,14 @@ where
 /// One thread: set, fetch, swap, fetch_add, compare_swap that fails, compare_swap that succeeds; what each
 /// returned goes to `out`.
 #[nvshmem_kernel(instances(u32, u64))]
-pub fn sequence<T: AtomicWord + Send>(shmem: Shmem, words: Sym<[Atomic<T>]>, out: Sym<[T]>, a: T, b: T, pe: u32) {
+pub fn sequence<T: AtomicWord + Send>(
+    shmem: Shmem,
+    words: Sym<[Atomic<T>]>,
+    out: Sym<[T]>,
+    a: T,
+    b: T,
+    pe: u32,
+) {
     if thread::in_grid() != 0 {
         return;
     }

@@ -85,6 +85,8 @@ pub enum Error {
         from: String,
         /// The GPU whose memory it is.
         to: String,
+        /// What it cannot do.
+        what: &'static str,
     },
     /// A call of the CUDA driver failed.
     #[error("{call} failed while {doing}: {name} ({code}): {text}")]

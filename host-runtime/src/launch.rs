@@ -3,7 +3,7 @@
 //! kernel is known.
 
 use crate::alloc::Allocation;
-use crate::driver::{Body, DeviceInfo, Function, Launch};
+use crate::driver::{Body, DeviceInfo, Function, Launch, Queue};
 use crate::error::{Error, Result};
 use crate::pe::{Held, Pe, State};
 use crate::shmem::Shmem;
@@ -185,9 +185,9 @@ pub(crate) fn prepare(
 pub(crate) struct Slots<'a>(pub(crate) &'a State);
 
 impl Slots<'_> {
-    fn queue(&self, slot: usize) -> Result<&dyn crate::driver::Queue> {
+    pub(crate) fn queue(&self, slot: usize) -> Result<&Arc<dyn Queue>> {
         match self.0.streams.get(slot) {
-            Some(Some(slot)) => Ok(&*slot.queue),
+            Some(Some(slot)) => Ok(&slot.queue),
             _ => Err(Error::Config { what: "the launch names a stream that does not exist".into() }),
         }
     }

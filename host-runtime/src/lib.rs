@@ -14,6 +14,11 @@
 
 mod alloc;
 mod config;
+#[cfg(feature = "cuda")]
+pub mod cuda {
+    //! What only makes sense on CUDA devices.
+    pub use crate::driver::cuda::raw::{Prepare, RawLaunch};
+}
 mod driver;
 pub mod env;
 mod error;

@@ -43,9 +43,9 @@ impl Shmem {
         self.pe.job.n_pes
     }
 
-    /// The name of this PE's device.
+    /// The name of this PE's kind of device.
     pub fn device_name(&self) -> &str {
-        &self.pe.device.info().name
+        &self.pe.device.info().model
     }
 
     /// Collective. Waits until everything that this PE launched is over, then for all PEs to have come here.

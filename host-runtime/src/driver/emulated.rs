@@ -37,6 +37,7 @@ impl Emulated {
         let max_block_threads = config.max_threads_per_block.min(config.threads_per_sm);
         let info = DeviceInfo {
             name: format!("emulated GPU {}", device.index()),
+            model: "emulated GPU".into(),
             ordinal: device.index(),
             multiprocessors: config.sms,
             memory: device.memory().1,
@@ -220,7 +221,7 @@ impl Queue for Stream {
 
     unsafe fn write(&self, to: u64, from: &[u8]) -> Result<()> {
         let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
-        if from.len() == 8 && to.addr() % 8 == 0 {
+        if from.len() == 8 && to.addr().is_multiple_of(8) {
             let mut word = [0; 8];
             word.copy_from_slice(from);
             // SAFETY: the caller's promise; emulated device memory is mapped in this process. One word may be

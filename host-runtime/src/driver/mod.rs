@@ -24,6 +24,8 @@ use std::time::Duration;
 pub(crate) struct DeviceInfo {
     /// As people know it, with its number.
     pub(crate) name: String,
+    /// Without its number.
+    pub(crate) model: String,
     /// Its number among the process's devices.
     pub(crate) ordinal: u32,
     pub(crate) multiprocessors: u32,

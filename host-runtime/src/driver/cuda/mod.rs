@@ -1,10 +1,214 @@
-//! placeholder
-use super::Device;
+//! NVIDIA GPUs through the CUDA driver, by cudarc's `sys` alone: owned handles, every result checked, no call
+//! that is newer than the oldest accepted driver.
+
+mod check;
+mod context;
+mod memory;
+mod module;
+mod queue;
+pub(crate) mod raw;
+
+use super::{Device, DeviceInfo, Function, HostMemory, HostThread, Queue, Reservation};
 use crate::error::{Error, Result};
+use check::{cu, is};
+use context::{Context, capability, describe};
+use cudarc::driver::sys::{
+    self, CUdevice, CUdevice_P2PAttribute, CUfunction, CUfunction_attribute, CUresult,
+};
+use memory::{Pinned, Pool, Segment};
+use module::{Kernels, Target};
+use queue::Stream;
+use std::ffi::c_int;
 use std::sync::Arc;
-pub(crate) fn probe() -> Result<bool> {
-    Ok(false)
+
+/// CUDA 12.4, driver 550: the oldest that is tested, and the first with `cuFuncLoad`.
+const OLDEST_DRIVER: i32 = 12040;
+
+/// A GPU of this process.
+#[derive(Debug)]
+struct Gpu {
+    info: DeviceInfo,
+    kernels: Kernels,
+    pool: Arc<Pool>,
+    /// All GPUs of the process, which may access this one's heaps.
+    all: Arc<[CUdevice]>,
+    context: Arc<Context>,
 }
-pub(super) fn open(_: u32) -> Result<Vec<Arc<dyn Device>>> {
-    Err(Error::NoDriverLibrary)
+
+/// Whether there is a driver with at least one GPU.
+///
+/// # Errors
+/// If there is a driver that works with no program: too old, or not able to start.
+pub(crate) fn probe() -> Result<bool> {
+    match start() {
+        Ok(_) => Ok(true),
+        Err(Error::NoDriverLibrary | Error::NoDevice { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Starts the driver; how many GPUs it has, at least one, and its CUDA version.
+fn start() -> Result<(u32, i32)> {
+    // SAFETY: loads the library if it is there; it has no other effect.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(Error::NoDriverLibrary);
+    }
+    let mut version = 0;
+    // SAFETY: `version` may be written; the one call that is allowed before cuInit.
+    unsafe { cu!(cuDriverGetVersion(&mut version), "asking for the driver's version") }.map_err(not_there)?;
+    if version < OLDEST_DRIVER {
+        return Err(Error::DriverTooOld { found: version, needed: OLDEST_DRIVER });
+    }
+    // SAFETY: no precondition.
+    unsafe { cu!(cuInit(0), "starting CUDA") }.map_err(not_there)?;
+    let mut count: c_int = 0;
+    // SAFETY: `count` may be written.
+    unsafe { cu!(cuDeviceGetCount(&mut count), "counting GPUs") }.map_err(not_there)?;
+    match u32::try_from(count) {
+        Ok(count) if count > 0 => Ok((count, version)),
+        _ => Err(Error::NoDevice { cause: None }),
+    }
+}
+
+/// Results that mean "nothing here" as such.
+fn not_there(error: Error) -> Error {
+    if is(&error, CUresult::CUDA_ERROR_NO_DEVICE) {
+        return Error::NoDevice { cause: Some(error.to_string()) };
+    }
+    if is(&error, CUresult::CUDA_ERROR_STUB_LIBRARY) {
+        return Error::NoDriverLibrary;
+    }
+    error
+}
+
+/// Opens as many GPUs as there are PEs, or all; the program's kernels are loaded on each.
+pub(super) fn open(pes: u32) -> Result<Vec<Arc<dyn Device>>> {
+    let (count, driver) = start()?;
+    let devices: Arc<[CUdevice]> = (0..count.min(pes)).map(device).collect::<Result<_>>()?;
+    let infos: Vec<DeviceInfo> = (0..)
+        .zip(devices.iter())
+        .map(|(ordinal, &device)| describe(device, ordinal, memory::granule(device)?))
+        .collect::<Result<_>>()?;
+    check_peers(&devices, &infos)?;
+    let mut gpus: Vec<Arc<dyn Device>> = Vec::with_capacity(devices.len());
+    for (info, &device) in infos.into_iter().zip(devices.iter()) {
+        let context = Arc::new(Context::new(device)?);
+        let target = Target { capability: capability(device)?, driver, name: info.name.clone() };
+        gpus.push(Arc::new(Gpu {
+            info,
+            kernels: Kernels::load(context.clone(), &target)?,
+            pool: Arc::new(Pool::new(context.clone())?),
+            all: devices.clone(),
+            context,
+        }));
+    }
+    Ok(gpus)
+}
+
+fn device(ordinal: u32) -> Result<CUdevice> {
+    let mut device = 0;
+    // SAFETY: `device` may be written.
+    unsafe { cu!(cuDeviceGet(&mut device, ordinal as c_int), "opening a GPU") }?;
+    Ok(device)
+}
+
+/// Every GPU must reach every other one's memory, atomics included.
+fn check_peers(devices: &[CUdevice], infos: &[DeviceInfo]) -> Result<()> {
+    let pairs = (0..devices.len()).flat_map(|a| (0..devices.len()).map(move |b| (a, b)));
+    for (a, b) in pairs.filter(|(a, b)| a != b) {
+        let refuse =
+            |what| Error::NoPeerAccess { from: infos[a].name.clone(), to: infos[b].name.clone(), what };
+        let (mut access, mut atomics): (c_int, c_int) = (0, 0);
+        // SAFETY: `access` may be written; both devices are ones that the driver named.
+        unsafe {
+            cu!(cuDeviceCanAccessPeer(&mut access, devices[a], devices[b]), "asking for access between GPUs")
+        }?;
+        if access == 0 {
+            return Err(refuse("access"));
+        }
+        let native = CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
+        // SAFETY: as above.
+        unsafe {
+            cu!(
+                cuDeviceGetP2PAttribute(&mut atomics, native, devices[a], devices[b]),
+                "asking for atomics between GPUs"
+            )
+        }?;
+        if atomics == 0 {
+            return Err(refuse("do atomics on"));
+        }
+    }
+    Ok(())
+}
+
+impl Device for Gpu {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn enter(&self) -> Result<Box<dyn HostThread>> {
+        self.context.enter()?;
+        Ok(Box::new(Free))
+    }
+
+    fn free_memory(&self) -> Result<u64> {
+        self.context.enter()?;
+        memory::free_memory()
+    }
+
+    fn reserve(&self, bytes: u64) -> Result<Box<dyn Reservation>> {
+        Ok(Box::new(Segment::new(self.context.clone(), self.all.clone(), bytes)?))
+    }
+
+    fn host_memory(&self, bytes: usize) -> Result<Box<dyn HostMemory>> {
+        Ok(Box::new(Pinned::new(self.context.clone(), bytes)?))
+    }
+
+    fn queue(&self) -> Result<Arc<dyn Queue>> {
+        Ok(Arc::new(Stream::new(self.context.clone(), self.pool.clone())?))
+    }
+
+    fn function(&self, symbol: &'static str) -> Result<Function> {
+        self.kernels.function(symbol)
+    }
+
+    fn blocks_per_multiprocessor(&self, function: Function, threads: u32, shared: u32) -> Result<u32> {
+        self.context.enter()?;
+        let mut blocks: c_int = 0;
+        let function = function.0 as CUfunction;
+        // SAFETY: `blocks` may be written; the function lives as long as self.
+        unsafe {
+            cu!(
+                cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                    &mut blocks,
+                    function,
+                    threads as c_int,
+                    shared as usize,
+                ),
+                "asking how many blocks fit"
+            )
+        }?;
+        Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
+    fn allow_shared(&self, function: Function, bytes: u32) -> Result<()> {
+        self.context.enter()?;
+        let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function lives as long as self.
+        unsafe {
+            cu!(
+                cuFuncSetAttribute(function.0 as CUfunction, most, bytes as c_int),
+                "asking for more shared memory"
+            )
+        }
+    }
+}
+
+/// A host thread of a GPU may block as it likes.
+struct Free;
+
+impl HostThread for Free {
+    fn blocked(&self, wait: &mut dyn FnMut()) {
+        wait();
+    }
 }

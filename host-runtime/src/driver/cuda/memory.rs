@@ -1,0 +1,268 @@
+//! Memory: heap segments by the driver's virtual memory management, host memory that kernels reach, and a pool
+//! of local memory whose frees wait for no kernel.
+
+use super::check::{cu, is};
+use super::context::Context;
+use crate::driver::{HostMemory, Reservation};
+use crate::error::{Error, Result};
+use cudarc::driver::sys::{
+    self, CUdevice, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags,
+    CUmemAllocationHandleType, CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle,
+    CUmemLocation, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUresult, CUstream,
+};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Smallest step by which heaps grow, in bytes, whatever smaller granule the driver allows.
+const SMALLEST_GRANULE: u64 = 2 << 20;
+
+fn location(device: CUdevice) -> CUmemLocation {
+    CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id: device }
+}
+
+/// Plain device memory, exportable as a file descriptor.
+fn properties(device: CUdevice) -> CUmemAllocationProp {
+    CUmemAllocationProp {
+        type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        requestedHandleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        location: location(device),
+        win32HandleMetaData: std::ptr::null_mut(),
+        // SAFETY: a struct of integers, for which all zero is right.
+        allocFlags: unsafe { std::mem::zeroed() },
+    }
+}
+
+/// Bytes of which physical memory is a multiple.
+pub(super) fn granule(device: CUdevice) -> Result<u64> {
+    let (mut bytes, properties) = (0, properties(device));
+    let minimum = CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
+    let doing = "asking for the granularity of GPU memory";
+    // SAFETY: `bytes` may be written, and the properties are complete.
+    unsafe { cu!(cuMemGetAllocationGranularity(&mut bytes, &properties, minimum), doing) }?;
+    Ok((bytes as u64).max(SMALLEST_GRANULE))
+}
+
+/// Free and total bytes of the calling thread's GPU.
+pub(super) fn free_memory() -> Result<u64> {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both may be written.
+    unsafe { cu!(cuMemGetInfo_v2(&mut free, &mut total), "asking for free GPU memory") }?;
+    Ok(free as u64)
+}
+
+/// A PE's heap: reserved addresses with memory behind their first part.
+#[derive(Debug)]
+pub(super) struct Segment {
+    context: Arc<Context>,
+    base: CUdeviceptr,
+    bytes: u64,
+    /// Devices that may access it.
+    devices: Arc<[CUdevice]>,
+    /// What was created and not mapped yet, with its size.
+    created: Option<(CUmemGenericAllocationHandle, u64)>,
+    /// What is mapped: address and size.
+    mapped: Vec<(CUdeviceptr, u64)>,
+}
+
+impl Segment {
+    pub(super) fn new(context: Arc<Context>, devices: Arc<[CUdevice]>, bytes: u64) -> Result<Self> {
+        let mut base = 0;
+        let doing = "reserving a heap's addresses";
+        // SAFETY: `base` may be written; 0 lets the driver choose alignment and place.
+        unsafe { cu!(cuMemAddressReserve(&mut base, bytes as usize, 0, 0, 0), doing) }?;
+        Ok(Self { context, base, bytes, devices, created: None, mapped: Vec::new() })
+    }
+}
+
+impl Reservation for Segment {
+    fn base(&self) -> u64 {
+        self.base
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn create(&mut self, bytes: u64) -> Result<()> {
+        self.context.enter()?;
+        let (mut handle, properties) = (0, properties(self.context.device));
+        // SAFETY: `handle` may be written, and the properties are complete.
+        let made = unsafe {
+            cu!(cuMemCreate(&mut handle, bytes as usize, &properties, 0), "allocating heap memory")
+        };
+        match made {
+            Ok(()) => {
+                self.created = Some((handle, bytes));
+                Ok(())
+            }
+            Err(error) if is(&error, CUresult::CUDA_ERROR_OUT_OF_MEMORY) => Err(out_of_memory(bytes)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn map_created(&mut self, at: u64) -> Result<()> {
+        let Some((handle, bytes)) = self.created.take() else { return Ok(()) };
+        let address = self.base + at;
+        // SAFETY: the range is inside the reservation and nothing is mapped there; the handle is live.
+        let mapped = unsafe { cu!(cuMemMap(address, bytes as usize, 0, handle, 0), "mapping heap memory") };
+        // SAFETY: a live handle, released once; a mapping keeps the memory.
+        let _ = unsafe { sys::cuMemRelease(handle) };
+        mapped?;
+        self.mapped.push((address, bytes));
+        let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        let access: Vec<CUmemAccessDesc> = self
+            .devices
+            .iter()
+            .map(|&device| CUmemAccessDesc { location: location(device), flags })
+            .collect();
+        let doing = "letting the GPUs of this process access a heap";
+        // SAFETY: a whole mapping, and as many descriptors as are passed.
+        unsafe { cu!(cuMemSetAccess(address, bytes as usize, access.as_ptr(), access.len()), doing) }
+    }
+
+    fn drop_created(&mut self) {
+        if let Some((handle, _)) = self.created.take() {
+            // SAFETY: a live handle that nothing maps, released once.
+            let _ = unsafe { sys::cuMemRelease(handle) };
+        }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        self.drop_created();
+        let _ = self.context.enter();
+        for (address, bytes) in self.mapped.drain(..) {
+            // SAFETY: exactly a mapping; the run is over, so no kernel uses it.
+            let _ = unsafe { sys::cuMemUnmap(address, bytes as usize) };
+        }
+        // SAFETY: the reservation with nothing mapped, freed once.
+        let _ = unsafe { sys::cuMemAddressFree(self.base, self.bytes as usize) };
+    }
+}
+
+/// Pinned host memory that every GPU of the process reaches at the host's own address.
+#[derive(Debug)]
+pub(super) struct Pinned {
+    context: Arc<Context>,
+    host: NonNull<u8>,
+    device: CUdeviceptr,
+}
+
+// SAFETY: plain memory; the owner's accesses are atomic.
+unsafe impl Send for Pinned {}
+// SAFETY: as above.
+unsafe impl Sync for Pinned {}
+
+impl Pinned {
+    pub(super) fn new(context: Arc<Context>, bytes: usize) -> Result<Self> {
+        context.enter()?;
+        let doing = "allocating host memory for error records";
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        let mut host = std::ptr::null_mut();
+        // SAFETY: `host` may be written.
+        unsafe { cu!(cuMemHostAlloc(&mut host, bytes, flags), doing) }?;
+        let Some(start) = NonNull::new(host.cast::<u8>()) else {
+            return Err(Error::OutOfMemory {
+                what: "pinned host memory",
+                asked: bytes as u64,
+                available: 0,
+                limit: 0,
+            });
+        };
+        // From here on the drop frees it.
+        let mut pinned = Self { context, host: start, device: 0 };
+        // SAFETY: fresh memory of this size.
+        unsafe { start.write_bytes(0, bytes) };
+        // SAFETY: host memory that was allocated as mapped.
+        unsafe { cu!(cuMemHostGetDevicePointer_v2(&mut pinned.device, host, 0), doing) }?;
+        Ok(pinned)
+    }
+}
+
+impl HostMemory for Pinned {
+    fn host(&self) -> NonNull<u8> {
+        self.host
+    }
+
+    fn device(&self) -> u64 {
+        self.device
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let _ = self.context.enter();
+        // SAFETY: allocated by `new`, freed once; the run is over, so no kernel uses it.
+        let _ = unsafe { sys::cuMemFreeHost(self.host.as_ptr().cast::<c_void>()) };
+    }
+}
+
+/// Local memory of a GPU. It keeps what is freed, so that no free makes the driver wait for kernels.
+#[derive(Debug)]
+pub(super) struct Pool {
+    context: Arc<Context>,
+    pool: CUmemoryPool,
+}
+
+// SAFETY: the driver's pools may be used from any thread.
+unsafe impl Send for Pool {}
+// SAFETY: as above; the driver locks what it must.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    pub(super) fn new(context: Arc<Context>) -> Result<Self> {
+        context.enter()?;
+        let doing = "making a memory pool";
+        // SAFETY: a struct of integers and pointers, for which all zero is right until it is filled.
+        let zeroed: CUmemPoolProps = unsafe { std::mem::zeroed() };
+        let properties = CUmemPoolProps {
+            allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            handleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+            location: location(context.device),
+            ..zeroed
+        };
+        let mut pool = std::ptr::null_mut();
+        // SAFETY: `pool` may be written, and the properties are complete.
+        unsafe { cu!(cuMemPoolCreate(&mut pool, &properties), doing) }?;
+        let pool = Self { context, pool };
+        let mut keep = u64::MAX;
+        let threshold = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        // SAFETY: this attribute is a u64 (driver API reference, CUmemPool_attribute).
+        unsafe { cu!(cuMemPoolSetAttribute(pool.pool, threshold, (&raw mut keep).cast::<c_void>()), doing) }?;
+        Ok(pool)
+    }
+
+    /// Takes memory in the order of a stream.
+    pub(super) fn allocate(&self, bytes: u64, stream: CUstream) -> Result<u64> {
+        let mut address = 0;
+        // SAFETY: `address` may be written; pool and stream are live and of one device.
+        let taken = unsafe {
+            cu!(
+                cuMemAllocFromPoolAsync(&mut address, bytes as usize, self.pool, stream),
+                "allocating local device memory"
+            )
+        };
+        match taken {
+            Ok(()) => Ok(address),
+            Err(error) if is(&error, CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
+                let (available, limit) = (free_memory().unwrap_or(0), bytes);
+                Err(Error::OutOfMemory { what: "local device memory", asked: bytes, available, limit })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let _ = self.context.enter();
+        // SAFETY: made by `new`, destroyed once.
+        let _ = unsafe { sys::cuMemPoolDestroy(self.pool) };
+    }
+}
+
+fn out_of_memory(asked: u64) -> Error {
+    Error::OutOfMemory { what: "device memory", asked, available: free_memory().unwrap_or(0), limit: asked }
+}

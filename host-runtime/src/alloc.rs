@@ -79,26 +79,28 @@ impl Heap {
     }
 
     fn take(&mut self, units: u64) -> Result<Range<u64>> {
-        let limit = self.space.reserved() - control::BYTES;
-        let range = self.ranges.allocate_range(units).map_err(|_| Error::OutOfMemory {
+        let Ok(range) = self.ranges.allocate_range(units) else { return Err(self.out_of_memory(units)) };
+        match self.space.grow_to(range.end * UNIT) {
+            Ok(()) => Ok(range),
+            Err(error) => {
+                self.ranges.free_range(range);
+                Err(match error {
+                    Error::OutOfMemory { .. } => self.out_of_memory(units),
+                    other => other,
+                })
+            }
+        }
+    }
+
+    fn out_of_memory(&self, units: u64) -> Error {
+        let (limit, used) = (self.space.reserved() - control::BYTES, self.used());
+        let physical = self.space.mapped() - control::BYTES - used + self.space.free_per_pe();
+        Error::OutOfMemory {
             what: "symmetric heap per PE",
             asked: units * UNIT,
-            available: limit - self.used(),
+            available: (limit - used).min(physical),
             limit,
-        })?;
-        if let Err(error) = self.space.grow_to(range.end * UNIT) {
-            self.ranges.free_range(range);
-            return Err(match error {
-                Error::OutOfMemory { available, .. } => Error::OutOfMemory {
-                    what: "symmetric heap per PE",
-                    asked: units * UNIT,
-                    available: (self.space.mapped() - control::BYTES - self.used() + available).min(limit),
-                    limit,
-                },
-                other => other,
-            });
         }
-        Ok(range)
     }
 
     /// Notes that one more PE has released an allocation; its range is free when all have.

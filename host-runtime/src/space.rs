@@ -3,7 +3,7 @@
 //! page. Segments grow together and never move or shrink, so growth needs no kernel to stop.
 
 use crate::driver::{Device, Reservation};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::sync::Arc;
 
 /// The segments of all PEs of this process.
@@ -64,12 +64,7 @@ impl AddressSpace {
             for segment in &mut self.segments {
                 segment.reservation.drop_created();
             }
-            return Err(match error {
-                Error::OutOfMemory { what, limit, .. } => {
-                    Error::OutOfMemory { what, asked: more, available: self.free_per_pe(), limit }
-                }
-                other => other,
-            });
+            return Err(error);
         }
         for segment in &mut self.segments {
             segment.reservation.map_created(self.mapped)?;
@@ -79,7 +74,7 @@ impl AddressSpace {
     }
 
     /// Bytes by which every segment can still grow, as far as the devices say.
-    fn free_per_pe(&self) -> u64 {
+    pub(crate) fn free_per_pe(&self) -> u64 {
         let share = |segment: &Segment| {
             let ordinal = segment.device.info().ordinal;
             let pes = self.segments.iter().filter(|other| other.device.info().ordinal == ordinal).count();

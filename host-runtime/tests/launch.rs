@@ -1,0 +1,193 @@
+//! What a launch checks before anything runs, and streams, on the emulator.
+
+mod common;
+
+use common::*;
+use oxshmem::{Error, LaunchConfig, Reach};
+use oxshmem_emulator::MachineConfig;
+use std::sync::Mutex;
+
+#[test]
+fn shapes_that_cannot_run_are_errors() {
+    alone(|shmem| {
+        let v = shmem.alloc_zeroed::<u32>(1)?;
+        for (config, part) in [
+            (LaunchConfig::blocks(0), "no dimension may be 0"),
+            (LaunchConfig::grid(1, 0, 1), "no dimension may be 0"),
+            (ONE.threads(0), "no dimension may be 0"),
+            (ONE.threads(1025), "1025 threads per block"),
+            (ONE.block_dims(1024, 1024, 1024), "threads per block"),
+            (ONE.block_dims(1, 1, 65), "exceeds"),
+            (LaunchConfig::grid(1, 65536, 1), "exceeds"),
+            (ONE.extra_shared(228 * 1024), "bytes of shared memory"),
+            (ONE.extra_shared(u32::MAX), "bytes of shared memory"),
+        ] {
+            let error = error(touch::launch(shmem, config, &v));
+            assert!(matches!(error, Error::LaunchShape { .. }), "{error}");
+            says(error, &["touch", part]);
+        }
+        says(error(blocks_of_64::launch(shmem, ONE.threads(32), 1)), &["blocks of 64 threads, not 32"]);
+        blocks_of_64::launch(shmem, ONE.block_dims(8, 8, 1), 1)
+    });
+}
+
+#[test]
+fn a_handle_that_names_nothing_is_an_error() {
+    let escaped = Mutex::new(None);
+    emulated(1)
+        .run(|shmem| {
+            let v = shmem.alloc_zeroed::<u32>(4096)?;
+            *escaped.lock().unwrap() = Some(v.handle());
+            Ok(())
+        })
+        .unwrap();
+    let foreign = escaped.into_inner().unwrap().unwrap();
+    alone(|shmem| {
+        let v = shmem.alloc_zeroed::<u32>(10)?;
+        let of = |error: Error| {
+            assert!(matches!(error, Error::BadHandle { parameter: 0, .. }), "{error}");
+            error.to_string()
+        };
+        says(of(error(touch::launch(shmem, ONE, foreign))), &["touch", "parameter 0", "another run"]);
+        says(of(error(touch::launch(shmem, ONE, v.slice(5, 6)))), &["index out of range"]);
+        let signals = shmem.alloc_signals(2)?;
+        says(of(error(wait_for::launch(shmem, ONE, signals.at(2), 1))), &["index out of range"]);
+        touch::launch(shmem, ONE, v.slice(5, 5))?;
+        let stale = v.handle();
+        drop(v);
+        says(of(error(touch::launch(shmem, ONE, stale))), &["dropped or freed"]);
+        let local = shmem.device_zeroed::<u32>(4)?;
+        let stale = local.handle();
+        add_one::launch(shmem, ONE, &local)?;
+        drop(local);
+        says(of(error(add_one::launch(shmem, ONE, stale))), &["local device memory", "dropped"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn local_memory_of_another_pe_is_an_error() {
+    let first = Mutex::new(None);
+    emulated(2)
+        .run(|shmem| {
+            let local = shmem.device_zeroed::<u32>(4)?;
+            if shmem.my_pe() == 0 {
+                *first.lock().unwrap() = Some(local.handle());
+            }
+            shmem.barrier_all()?;
+            if shmem.my_pe() == 1 {
+                let foreign = first.lock().unwrap().unwrap();
+                says(error(add_one::launch(&shmem, ONE, foreign)), &["belongs to another PE"]);
+            }
+            shmem.barrier_all()
+        })
+        .unwrap();
+}
+
+/// Two multiprocessors with room for two blocks of 1024 threads each.
+fn small() -> MachineConfig {
+    MachineConfig {
+        sms: 2,
+        threads_per_sm: 2048,
+        memory_per_device: Some(64 << 20),
+        ..MachineConfig::default()
+    }
+}
+
+#[test]
+fn a_collective_launch_must_fit_beside_the_other_pes_of_its_device() {
+    emulated(2)
+        .emulated(small())
+        .run(|shmem| {
+            let met = shmem.alloc_zeroed::<u32>(1)?;
+            assert_eq!(shmem.resident_blocks::<meet>(1024)?, 2);
+            meet::launch(&shmem, LaunchConfig::blocks(2).threads(1024), &met)?;
+            let error = error(meet::launch(&shmem, LaunchConfig::blocks(3).threads(1024), &met));
+            let Error::NotCoResident { needed: 3, available: 2, device_blocks: 4, held: 0, .. } = error
+            else {
+                panic!("{error}")
+            };
+            says(error, &["meet", "needs 3", "2 are available", "2 per multiprocessor x 2", "2 PE(s)"]);
+            shmem.barrier_all()?;
+            assert_eq!(met.read()?, [1]);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn what_an_unfinished_launch_holds_counts_until_it_is_over() {
+    emulated(1)
+        .emulated(small())
+        .run(|shmem| {
+            let (met, go) = (shmem.alloc_zeroed::<u32>(1)?, shmem.alloc_signals(1)?);
+            let (stream, other) = (shmem.stream()?, shmem.stream()?);
+            let three = LaunchConfig::blocks(3).threads(1024);
+            wait_for::launch_on(&shmem, &stream, three, go.at(0), 1)?;
+            assert!(!stream.is_idle()?);
+            let error = error(meet::launch_on(&shmem, &other, LaunchConfig::blocks(2).threads(1024), &met));
+            let Error::NotCoResident { needed: 2, available: 1, held: 3, .. } = error else {
+                panic!("{error}")
+            };
+            // On the same stream it starts only when the other is over; smaller blocks count in proportion.
+            meet::launch_on(&shmem, &stream, three, &met)?;
+            assert_eq!(shmem.resident_blocks::<meet>(512)?, 8 - 3 * 2);
+            set_signal::launch(&shmem, ONE, go.at(0), 1, 0)?;
+            stream.synchronize()?;
+            assert!(stream.is_idle()?);
+            meet::launch_on(&shmem, &other, LaunchConfig::blocks(2).threads(1024), &met)?;
+            shmem.synchronize()?;
+            assert_eq!(met.read()?, [2]);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn two_streams_run_side_by_side_each_with_its_own_grid_barrier() {
+    emulated(2)
+        .run(|shmem| {
+            let (a, b) = (shmem.stream()?, shmem.stream()?);
+            let (first, second) = (shmem.alloc_signals(1)?, shmem.alloc_signals(1)?);
+            let (met, met_too) = (shmem.alloc_zeroed::<u32>(1)?, shmem.alloc_zeroed::<u32>(1)?);
+            // Each waits for what the other stream's later launch does.
+            wait_for::launch_on(&shmem, &a, ONE.threads(32), first.at(0), 1)?;
+            set_signal::launch_on(&shmem, &b, ONE, first.at(0), 1, shmem.my_pe())?;
+            wait_for::launch_on(&shmem, &b, ONE.threads(32), second.at(0), 1)?;
+            set_signal::launch_on(&shmem, &a, ONE, second.at(0), 1, shmem.my_pe())?;
+            for _ in 0..10 {
+                meet::launch_on(&shmem, &a, LaunchConfig::blocks(4).threads(32), &met)?;
+                meet::launch_on(&shmem, &b, LaunchConfig::blocks(3).threads(32), &met_too)?;
+            }
+            shmem.barrier_all()?;
+            assert_eq!((met.read()?, met_too.read()?), (vec![10], vec![10]));
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn streams_are_limited_and_their_places_return() {
+    alone(|shmem| {
+        let mut streams: Vec<_> = (1..256).map(|_| shmem.stream()).collect::<Result<_, _>>()?;
+        assert!(matches!(error(shmem.stream()), Error::TooManyStreams { limit: 256 }));
+        streams.truncate(250);
+        shmem.stream().map(drop)
+    });
+}
+
+#[test]
+fn atomics_of_all_pes_add_up() {
+    emulated(4)
+        .emulated_devices(3)
+        .run(|shmem| {
+            let word = shmem.alloc_atomics::<u32>(1, Reach::World)?;
+            for _ in 0..5 {
+                add_everywhere::launch(&shmem, ONE.threads(32), word.at(0), shmem.my_pe() + 1)?;
+            }
+            shmem.barrier_all()?;
+            assert_eq!(word.values()?, [5 * (1 + 2 + 3 + 4)]);
+            Ok(())
+        })
+        .unwrap();
+}

@@ -1,2 +1,124 @@
-//! oxshmem's own commands.
-fn main() {}
+//! `cargo xtask`: the project's own commands.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::{Parser, Subcommand};
+use xtask::checkout::Checkout;
+use xtask::runner::Part;
+use xtask::suites::{self, Options};
+use xtask::{bundle, demo, doctor, gpu, new, ptx, setup};
+
+/// The project's own commands.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Sets up what is missing, builds both examples and runs them on 1, 2, 4 (and on GPUs 8) PEs.
+    Demo {
+        /// Install nothing: without a device toolchain, run on the emulator.
+        #[arg(long)]
+        no_install: bool,
+    },
+    /// Runs the project's tests, suite by suite.
+    Test {
+        /// Build a bundle and run its tests on GPUs instead.
+        #[arg(long)]
+        gpu: bool,
+        /// More seeds and sizes.
+        #[arg(long)]
+        full: bool,
+        /// Run this suite only; may be given several times.
+        #[arg(long, value_name = "SUITE", value_parser = suites::names())]
+        only: Vec<String>,
+        /// Install nothing.
+        #[arg(long)]
+        no_install: bool,
+    },
+    /// Builds a bundle and runs its benchmarks.
+    Bench {
+        /// Only every n-th step, from the k-th on.
+        #[arg(long, value_name = "K/N", default_value = "1/1")]
+        part: Part,
+        /// Add the rows to this file instead of printing them.
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
+    /// Makes a package with one kernel and the program that runs it.
+    New {
+        /// The package's name.
+        name: String,
+        /// Its folder, instead of one of that name here.
+        #[arg(long, value_name = "DIR")]
+        path: Option<PathBuf>,
+    },
+    /// Compiles, checks and assembles kernels and prints what each costs.
+    Ptx {
+        /// The packages; all with kernels if none is named.
+        packages: Vec<String>,
+        /// Count machine instructions too.
+        #[arg(long)]
+        sass: bool,
+    },
+    /// Tells what this machine can do, what is missing and how to get it.
+    Doctor {
+        /// Fail if something needed is missing.
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Makes a folder that runs where there is a driver and no Rust.
+    Bundle {
+        /// The folder, instead of `bundle` in the workspace.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+    /// Prints what the NVIDIA driver says.
+    #[command(name = gpu::PROBE, hide = true)]
+    ProbeGpus,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Task) -> Result<()> {
+    match command {
+        Task::Demo { no_install } => demo::demo(!no_install),
+        Task::Test { gpu, full, only, no_install } => {
+            suites::test(&Options { gpu, full, only, install: !no_install })
+        }
+        Task::Bench { part, out } => bundle::bench(&Checkout::find()?, part, out.as_deref()),
+        Task::New { name, path } => {
+            let folder = new::new(&Checkout::find()?, &name, path.as_deref())?;
+            println!("made {}; run it: cd {} && OXSHMEM_PES=4 cargo run", name, folder.display());
+            Ok(())
+        }
+        Task::Ptx { packages, sass } => {
+            let checkout = Checkout::find()?;
+            if setup::device_toolchain(&checkout, false)?.is_none() {
+                bail!("there is no device toolchain");
+            }
+            ptx::ptx(&checkout, &packages, sass).map(|_| ())
+        }
+        Task::Doctor { strict } => {
+            if !doctor::doctor() && strict {
+                bail!("something is missing");
+            }
+            Ok(())
+        }
+        Task::Bundle { out } => bundle::bundle(&Checkout::find()?, out.as_deref()).map(|_| ()),
+        Task::ProbeGpus => gpu::probe_here(),
+    }
+}

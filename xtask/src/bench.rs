@@ -1,0 +1,177 @@
+//! What a benchmark records: one JSON object per row, with the machine, the date, the commit and the command.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::process::Finished;
+use crate::runner::{self, Machine, Part, Summary};
+use crate::steps::{self, Reads, Step};
+
+/// A measured value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What was measured.
+    pub name: String,
+    /// How much.
+    pub value: f64,
+    /// Of what.
+    pub unit: String,
+}
+
+/// Runs the benchmarks and writes their rows to `out`, or prints them.
+///
+/// # Errors
+/// If `out` cannot be written. A step that fails is in the summary.
+pub fn bench(
+    programs: &Path,
+    machine: &Machine,
+    commit: &str,
+    part: Part,
+    out: Option<&Path>,
+) -> Result<Summary> {
+    let mut file = match out {
+        Some(path) => {
+            let opened = OpenOptions::new().create(true).append(true).open(path);
+            Some(opened.with_context(|| format!("cannot write {}", path.display()))?)
+        }
+        None => None,
+    };
+    println!("running on {}", machine.shown());
+    let steps = steps::bench(machine.device);
+    runner::run(&steps, programs, machine, part, &mut |step, finished| {
+        for row in rows(step, finished)? {
+            let line = record(step, &row, machine, commit);
+            match &mut file {
+                Some(file) => writeln!(file, "{line}").context("cannot write the record")?,
+                None => println!("{line}"),
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The rows in what a step printed.
+fn rows(step: &Step, finished: &Finished) -> Result<Vec<Row>> {
+    let lines = finished.stdout.lines().map(columns);
+    let seconds = |columns: &[&str]| quantity(columns.last().copied().unwrap_or_default());
+    let mut rows = Vec::new();
+    for line in lines {
+        let row = match step.reads {
+            Reads::Nothing | Reads::Verified => continue,
+            Reads::Sent { bytes } => {
+                let Some((time, _)) = seconds(&line) else { continue };
+                let value = bytes as f64 / time / 1e9;
+                Row { name: format!("ring-shift {} PEs", step.pes), value, unit: "GB/s sent per PE".into() }
+            }
+            Reads::Iterations(iterations) => {
+                let Some((time, _)) = seconds(&line) else { continue };
+                let value = time * 1e6 / f64::from(iterations);
+                let grid = step.arguments.first().cloned().unwrap_or_default();
+                Row { name: format!("jacobi {grid} {} PEs", step.pes), value, unit: "us per iteration".into() }
+            }
+            Reads::Rows => {
+                let [_, _, name, value] = line[..] else { continue };
+                let Some((value, unit)) = quantity(value) else { continue };
+                Row { name: name.to_owned(), value, unit }
+            }
+        };
+        rows.push(row);
+    }
+    if rows.is_empty() && !matches!(step.reads, Reads::Nothing | Reads::Verified) {
+        anyhow::bail!("`{}` printed no row:\n{}", step.shown(), finished.stdout);
+    }
+    Ok(rows)
+}
+
+/// The columns of a line: at least two spaces between them.
+fn columns(line: &str) -> Vec<&str> {
+    line.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect()
+}
+
+/// `1.25 us` as a number and a unit.
+fn quantity(text: &str) -> Option<(f64, String)> {
+    let (number, unit) = text.split_once(' ')?;
+    Some((number.parse().ok().filter(|value: &f64| value.is_finite())?, unit.to_owned()))
+}
+
+fn record(step: &Step, row: &Row, machine: &Machine, commit: &str) -> Value {
+    json!({
+        "suite": step.program,
+        "row": row.name,
+        "value": row.value,
+        "unit": row.unit,
+        "pes": step.pes,
+        "device": machine.shown(),
+        "driver": machine.gpus.driver,
+        "cuda": machine.gpus.cuda,
+        "date": date(),
+        "commit": commit,
+        "command": step.shown(),
+    })
+}
+
+/// Today in UTC, as in `2026-01-31`.
+pub fn date() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (year, month, day) = civil(seconds / 86_400);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Year, month and day of a day counted from 1970-01-01 (H. Hinnant, "chrono-compatible low-level date algorithms",
+/// `civil_from_days`, for days from 1970 on).
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::ExitStatus;
+    use std::time::Duration;
+
+    fn finished(stdout: &str) -> Finished {
+        Finished {
+            status: ExitStatus::default(),
+            stdout: stdout.to_owned(),
+            stderr: String::new(),
+            time: Duration::ZERO,
+            timed_out: false,
+        }
+    }
+
+    fn step(reads: Reads) -> Step {
+        Step { reads, ..steps::demo(steps::Device::Emulated)[1].clone() }
+    }
+
+    #[test]
+    fn values_are_read_off_the_programs_lines() {
+        let ring = "01-ring-shift  emulated  2 PEs  1000 f32 per PE  verified yes  0.000002 s\n";
+        let sent = rows(&step(Reads::Sent { bytes: 4000 }), &finished(ring)).expect("a row");
+        assert!((sent[0].value - 2.0).abs() < 1e-9, "{sent:?}");
+        let jacobi = rows(&step(Reads::Iterations(10)), &finished(ring)).expect("a row");
+        assert!((jacobi[0].value - 0.2).abs() < 1e-9, "{jacobi:?}");
+        let launch = "launch-overhead  H200  plain, typed, median  1.25 us\n";
+        let row = Row { name: "plain, typed, median".into(), value: 1.25, unit: "us".into() };
+        assert_eq!(rows(&step(Reads::Rows), &finished(launch)).expect("a row"), [row]);
+        assert!(rows(&step(Reads::Rows), &finished("nothing")).is_err());
+    }
+
+    #[test]
+    fn days_become_dates() {
+        for (days, date) in [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (11_016, (2000, 2, 29)), (20_454, (2026, 1, 1))] {
+            assert_eq!(civil(days), date);
+        }
+    }
+}

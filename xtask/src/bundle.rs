@@ -1,0 +1,203 @@
+//! `cargo xtask bundle`: one folder that runs where there is a driver and no Rust.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use oxshmem_builder::Toolchain;
+
+use crate::bench;
+use crate::checkout::Checkout;
+use crate::process;
+use crate::runner::Part;
+use crate::setup;
+use crate::steps::{PACKAGES, PROGRAMS};
+
+/// What a bundle may weigh at most, so that it travels easily.
+pub const MOST_BYTES: u64 = 60 << 20;
+
+/// A line of every MANIFEST, by which a folder is known as a bundle.
+const FIRST_LINE: &str = "oxshmem bundle";
+
+/// Makes a bundle in `out` (default: `bundle` in the workspace) and returns its folder.
+///
+/// # Errors
+/// If a build fails, or `out` holds something that is no bundle.
+pub fn bundle(checkout: &Checkout, out: Option<&Path>) -> Result<PathBuf> {
+    let out = out.map_or_else(|| checkout.root.join("bundle"), Path::to_owned);
+    let out = std::path::absolute(&out).with_context(|| format!("cannot find {}", out.display()))?;
+    check_place(&out)?;
+    let mut packages = PACKAGES.to_vec();
+    packages.push("xtask");
+    checkout.build_release("building the bundle's programs", &packages)?;
+
+    let unfinished = out.with_extension("part");
+    remove(&unfinished)?;
+    let programs = unfinished.join("bin");
+    fs::create_dir_all(&programs).with_context(|| format!("cannot make {}", programs.display()))?;
+    let strip = setup::on_path("strip");
+    take(&checkout.programs().join("run"), &unfinished.join("run"), strip.as_deref())?;
+    for program in PROGRAMS {
+        take(&checkout.programs().join(program), &programs.join(program), strip.as_deref())?;
+    }
+    for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        copy(&checkout.root.join(licence), &unfinished.join(licence))?;
+    }
+    fs::write(unfinished.join("MANIFEST"), manifest(checkout, &programs)?)?;
+    remove(&out)?;
+    fs::rename(&unfinished, &out).with_context(|| format!("cannot make {}", out.display()))?;
+
+    let bytes = size(&out)?;
+    let kib = bytes.div_ceil(1024);
+    println!("{}: {}.{} MiB", out.display(), kib / 1024, kib % 1024 * 10 / 1024);
+    if bytes > MOST_BYTES {
+        bail!("the bundle weighs {bytes} bytes, and {MOST_BYTES} are allowed");
+    }
+    Ok(out)
+}
+
+/// Makes the bundle in the workspace and calls its runner; `device` overrides `OXSHMEM_DEVICE`.
+///
+/// # Errors
+/// If it cannot be made, or its runner fails.
+pub fn run(checkout: &Checkout, arguments: &[&str], device: Option<&str>) -> Result<()> {
+    let folder = bundle(checkout, None)?;
+    let mut runner = Command::new(folder.join("run"));
+    runner.args(arguments);
+    if let Some(device) = device {
+        runner.env("OXSHMEM_DEVICE", device);
+    }
+    process::pass_through(&mut runner)
+}
+
+/// `cargo xtask bench`: makes the bundle and runs its benchmarks.
+///
+/// # Errors
+/// As [`run`].
+pub fn bench(checkout: &Checkout, part: Part, out: Option<&Path>) -> Result<()> {
+    setup::device_toolchain(checkout, true)?;
+    let part = format!("{}/{}", part.index, part.of);
+    let mut arguments = vec!["bench", "--part", &part];
+    let out = out.map(|path| path.display().to_string());
+    if let Some(out) = &out {
+        arguments.extend(["--out", out]);
+    }
+    run(checkout, &arguments, None)
+}
+
+/// The value of a line `key: value` in a bundle's MANIFEST.
+pub fn manifest_value(bundle: &Path, key: &str) -> Option<String> {
+    let text = fs::read_to_string(bundle.join("MANIFEST")).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+    value.map(str::to_owned)
+}
+
+/// Refuses a folder with anything in it that is not an older bundle: it will be replaced.
+fn check_place(out: &Path) -> Result<()> {
+    let is_bundle = fs::read_to_string(out.join("MANIFEST")).is_ok_and(|text| text.starts_with(FIRST_LINE));
+    let is_empty = match fs::read_dir(out) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(_) => !out.exists(),
+    };
+    if !is_bundle && !is_empty {
+        bail!("{} is neither empty nor an older bundle, so it is left alone: name another with --out", out.display());
+    }
+    Ok(())
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    match folder.exists() {
+        true => fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display())),
+        false => Ok(()),
+    }
+}
+
+/// Copies a program, without symbols where there is a `strip`.
+fn take(from: &Path, to: &Path, strip: Option<&Path>) -> Result<()> {
+    copy(from, to)?;
+    if let Some(strip) = strip {
+        process::output(Command::new(strip).arg(to))?;
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// Commit, date, compilers, and for each program the architectures of the PTX that is really in it.
+fn manifest(checkout: &Checkout, programs: &Path) -> Result<String> {
+    let rustc = process::output(Command::new("rustc").arg("--version"))?;
+    let device = Toolchain::find().map_or_else(|_| "none".to_owned(), |toolchain| toolchain.version);
+    let mut text = format!(
+        "{FIRST_LINE}\ncommit: {}\ndate: {}\nrustc: {}\ndevice toolchain: {device}\nneeds: x86-64 Linux with glibc {} or newer; \
+         for a GPU an NVIDIA driver\n",
+        checkout.commit(),
+        bench::date(),
+        rustc.trim(),
+        glibc().unwrap_or_else(|| "2.36".to_owned()),
+    );
+    text.push_str("kernels:\n");
+    for program in PROGRAMS {
+        let bytes = fs::read(programs.join(program))?;
+        let archs = archs_in(&bytes);
+        let shown = if archs.is_empty() { "no PTX: runs on the emulator only".to_owned() } else { archs.join(" ") };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {program}: {shown}");
+    }
+    Ok(text)
+}
+
+/// The C library of this machine, which the programs are linked against.
+fn glibc() -> Option<String> {
+    let text = process::output(Command::new("ldd").arg("--version")).ok()?;
+    text.lines().next()?.split_whitespace().next_back().map(str::to_owned)
+}
+
+/// The architectures named by `.target` lines of the PTX texts in a program, in their order.
+fn archs_in(bytes: &[u8]) -> Vec<String> {
+    const START: &[u8] = b"\n.target sm_";
+    let mut archs = Vec::new();
+    for (at, _) in bytes.windows(START.len()).enumerate().filter(|(_, window)| *window == START) {
+        let name = bytes[at + START.len()..].iter().take_while(|byte| byte.is_ascii_alphanumeric());
+        let name: String = name.map(|&byte| char::from(byte)).collect();
+        let name = format!("sm_{name}");
+        if !archs.contains(&name) {
+            archs.push(name);
+        }
+    }
+    archs.sort();
+    archs
+}
+
+fn size(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let data = entry.metadata()?;
+        bytes += if data.is_dir() { size(&entry.path())? } else { data.len() };
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn architectures_are_read_off_the_ptx_in_a_program() {
+        let program = b"\x00//\n.version 8.6\n.target sm_90a, debug\n\x00\n.target sm_80\n\n.target sm_80\n";
+        assert_eq!(archs_in(program), ["sm_80", "sm_90a"]);
+        assert!(archs_in(b"none").is_empty());
+    }
+
+    #[test]
+    fn a_folder_with_something_else_in_it_is_left_alone() {
+        let error = check_place(Path::new("/usr")).expect_err("not a bundle");
+        assert!(error.to_string().contains("left alone"));
+        assert!(check_place(Path::new("/nonexistent/folder")).is_ok());
+    }
+}

@@ -1,0 +1,71 @@
+//! The suites that are cargo commands.
+//!
+//! Unit tests run in the dev profile, with its overflow checks; programs in the release profile, which the demo and the
+//! bundle use too.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::{Bench, Outcome};
+use crate::doctor::RUST_VERSION;
+use crate::licences;
+use crate::process::{self, pass_through};
+
+pub(super) fn format(bench: &Bench) -> Result<Outcome> {
+    pass_through(bench.cargo().args(["fmt", "--all", "--check"]))?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+pub(super) fn lint(bench: &Bench) -> Result<Outcome> {
+    pass_through(bench.cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let mut doc = bench.cargo();
+    doc.args(["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    pass_through(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"))?;
+    Ok(Outcome::Passed("clippy and rustdoc".to_owned()))
+}
+
+pub(super) fn licences(bench: &Bench) -> Result<Outcome> {
+    let count = licences::check(&bench.checkout)?;
+    Ok(Outcome::Passed(format!("{count} packages")))
+}
+
+/// The oldest Rust that the workspace says it builds with.
+pub(super) fn msrv(bench: &Bench) -> Result<Outcome> {
+    let version = process::output(bench.checkout.cargo().arg("--version"))?;
+    let version = version.split_whitespace().nth(1).context("`cargo --version` names no version")?;
+    if version.starts_with(&format!("{RUST_VERSION}.")) {
+        return Ok(Outcome::Passed(format!("rust-version is {RUST_VERSION}, and {version} runs these suites")));
+    }
+    let installed = process::output(Command::new("rustup").args(["toolchain", "list"])).unwrap_or_default();
+    let Some(line) = installed.lines().find(|line| line.starts_with(RUST_VERSION)) else {
+        return Ok(Outcome::Skipped(format!(
+            "rust-version is {RUST_VERSION}, {version} runs these suites, and rustup has no {RUST_VERSION}"
+        )));
+    };
+    let toolchain = line.split_whitespace().next().unwrap_or(line);
+    let mut check = Command::new("rustup");
+    check.args(["run", toolchain, "cargo", "check", "--workspace", "--all-targets"]);
+    check.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").current_dir(&bench.checkout.root);
+    pass_through(check.env("CARGO_TARGET_DIR", bench.checkout.target.join("msrv")))?;
+    Ok(Outcome::Passed(format!("`cargo check` with {toolchain}")))
+}
+
+/// Everything but the whole-system tests, which have suites of their own.
+pub(super) fn unit(bench: &Bench) -> Result<Outcome> {
+    pass_through(bench.cargo().args(["test", "--workspace", "--exclude", "oxshmem-tests", "--no-fail-fast"]))?;
+    pass_through(bench.cargo().args(["test", "--package", "oxshmem-tests", "--lib", "--bins"]))?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+pub(super) fn ui(bench: &Bench) -> Result<Outcome> {
+    pass_through(bench.cargo().args(["test", "--package", "oxshmem-tests", "--test", "ui"]))?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+pub(super) fn conformance(bench: &Bench) -> Result<Outcome> {
+    let mut cargo = bench.cargo();
+    cargo.args(["test", "--release", "--package", "oxshmem-tests", "--test", "conformance"]);
+    pass_through(cargo.env("OXSHMEM_DEVICE", "emulated"))?;
+    Ok(Outcome::Passed("emulated".to_owned()))
+}

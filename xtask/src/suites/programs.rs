@@ -1,0 +1,148 @@
+//! The suites that run programs and the project's own commands as a user would.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::{Bench, Outcome};
+use crate::bundle as bundles;
+use crate::checkout;
+use crate::new::{self as packages, Refused};
+use crate::process::{self, Finished, Stream};
+use crate::ptx as kernels;
+use crate::runner::{self, Machine, Part};
+use crate::say::seconds;
+use crate::steps::{self, Device};
+
+/// No program of these suites takes longer.
+const LIMIT: Duration = Duration::from_secs(300);
+
+pub(super) fn ptx(bench: &Bench) -> Result<Outcome> {
+    if !bench.ptx {
+        return Ok(Outcome::Skipped("there is no device toolchain".to_owned()));
+    }
+    let report = kernels::ptx(&bench.checkout, &[], false)?;
+    let rebuild = seconds(report.rebuild);
+    Ok(Outcome::Passed(format!("{} kernels assembled, {rebuild} after a change in one", report.kernels)))
+}
+
+pub(super) fn examples(bench: &Bench) -> Result<Outcome> {
+    bench.checkout.build_release("building the examples", &["ring-shift", "jacobi"])?;
+    let programs = bench.checkout.programs();
+    let pes: &[u32] = if bench.full { &[1, 2, 3, 4, 5, 6, 7, 8, 13] } else { &[1, 2, 3, 5, 8] };
+    let steps = steps::examples(Device::Emulated, pes);
+    let machine = Machine::emulated();
+    let summary = runner::run(&steps, &programs, &machine, Part::WHOLE, &mut |_, _| Ok(()))?;
+    summary.print()?;
+    let refused = bad_arguments(&programs)?;
+    Ok(Outcome::Passed(format!("{} runs verified, {refused} bad arguments refused", summary.passed)))
+}
+
+/// Arguments and variables that mean nothing must give a sentence: no panic, no signal, no success.
+fn bad_arguments(programs: &Path) -> Result<usize> {
+    let cases: &[(&str, &[&str], &str)] = &[
+        ("ring-shift", &["many"], "2"),
+        ("ring-shift", &["-1"], "2"),
+        ("ring-shift", &["99999999999999999999999"], "2"),
+        ("ring-shift", &["10"], "0"),
+        ("ring-shift", &["10"], "many"),
+        ("ring-shift", &["1000000000000"], "2"),
+        ("jacobi", &["2", "2"], "1"),
+        ("jacobi", &["16", "x"], "1"),
+        ("jacobi", &["16", "16", "10", "0"], "1"),
+        ("jacobi", &["16", "4", "2", "1"], "5"),
+    ];
+    for (program, arguments, pes) in cases {
+        let mut command = Command::new(programs.join(program));
+        command.args(*arguments).env("OXSHMEM_PES", pes).env("OXSHMEM_DEVICE", "emulated");
+        let finished = process::run(&mut command, Some(LIMIT), &mut |_, _| {})?;
+        let case = format!("OXSHMEM_PES={pes} {program} {}", arguments.join(" "));
+        let code = finished.status.code();
+        let panicked = finished.stderr.contains("panicked at");
+        let refused = code.is_some_and(|code| code != 0 && code != 101) && !finished.timed_out;
+        if !refused || panicked || finished.stderr.trim().is_empty() {
+            bail!("`{case}` {} and said: {}", finished.verdict(), finished.stderr);
+        }
+        println!("{case}: {}", finished.stderr.lines().next_back().unwrap_or_default());
+    }
+    Ok(cases.len())
+}
+
+/// A folder outside the workspace that is removed in the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Result<Self> {
+        let folder = std::env::temp_dir().join(format!("oxshmem-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A folder that stays in the system's place for temporary files harms nobody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A new package builds and runs outside the workspace, and a change in its kernel changes the result.
+pub(super) fn new(bench: &Bench) -> Result<Outcome> {
+    let scratch = Scratch::new("new")?;
+    let folder = scratch.0.join("first-steps");
+    packages::new(&bench.checkout, "first-steps", Some(&folder))?;
+    for (name, place) in [("first-steps", &folder), ("fn", &scratch.0.join("other"))] {
+        let error = packages::new(&bench.checkout, name, Some(place)).err();
+        let error = error.with_context(|| format!("`{name}` was made in {}", place.display()))?;
+        ensure!(error.is::<Refused>(), "an unexpected error: {error:#}");
+        println!("refused, as it should be: {error}");
+    }
+    checkout::build(checkout::cargo_in(&folder).arg("build"), "building the new package")?;
+    run_package(&folder, "[0, 10, 20]")?;
+    kernels::change_kernel(&folder)?;
+    checkout::build(checkout::cargo_in(&folder).arg("build"), "building it again after a change in its kernel")?;
+    run_package(&folder, "[0, 11, 22]")?;
+    Ok(Outcome::Passed("built, run, changed, run again".to_owned()))
+}
+
+fn run_package(folder: &Path, expected: &str) -> Result<()> {
+    let mut cargo = checkout::cargo_in(folder);
+    cargo.args(["run", "--quiet"]).env("OXSHMEM_PES", "3").env("OXSHMEM_DEVICE", "emulated");
+    let finished = show(&mut cargo)?;
+    let right = |line: &&str| line.contains(expected) && line.contains("verified yes");
+    let lines = finished.stdout.lines().filter(right).count();
+    ensure!(lines == 3, "3 PEs should have received {expected}, and {lines} said so");
+    Ok(())
+}
+
+/// Runs a command that must succeed, and shows what it prints.
+fn show(command: &mut Command) -> Result<Finished> {
+    let finished = process::run(command, Some(LIMIT * 3), &mut |stream, line| match stream {
+        Stream::Out => println!("{line}"),
+        Stream::Err => eprintln!("{line}"),
+    })?;
+    ensure!(finished.ok(), "`{}` {}", process::shown(command), finished.verdict());
+    Ok(finished)
+}
+
+/// A bundle runs elsewhere, without the checkout's help.
+pub(super) fn bundle(bench: &Bench) -> Result<Outcome> {
+    let scratch = Scratch::new("bundle")?;
+    let bundle = bundles::bundle(&bench.checkout, Some(&scratch.0.join("bundle")))?;
+    let elsewhere = scratch.0.join("elsewhere");
+    fs::create_dir(&elsewhere)?;
+    for what in ["demo", "test"] {
+        let mut run = Command::new(bundle.join("run"));
+        // An empty environment but for these: no cargo, no rustup, no home.
+        run.arg(what).current_dir(&elsewhere).env_clear().env("PATH", "/usr/bin:/bin");
+        show(run.env("OXSHMEM_DEVICE", "emulated"))?;
+    }
+    if bench.ptx {
+        let manifest = fs::read_to_string(bundle.join("MANIFEST"))?;
+        ensure!(!manifest.contains("no PTX"), "a program of the bundle holds no PTX:\n{manifest}");
+    }
+    Ok(Outcome::Passed("made, and run from another folder".to_owned()))
+}

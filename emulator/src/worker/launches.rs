@@ -12,16 +12,30 @@ use std::sync::Arc;
 impl Worker {
     /// Puts a launch behind the others of its stream, or starts it.
     pub(super) fn enqueue(&mut self, submission: Submission) {
-        let queue = self.queues.entry(Arc::as_ptr(&submission.stream).addr()).or_default();
-        if queue.running {
-            queue.waiting.push_back(submission);
-        } else {
-            queue.running = true;
-            self.start(submission);
+        let address = Arc::as_ptr(&submission.stream).addr();
+        let queue = self.queues.entry(address).or_default();
+        queue.waiting.push_back(submission);
+        if !queue.running {
+            self.start_next(address);
         }
     }
 
-    pub(super) fn start(&mut self, submission: Submission) {
+    /// Starts the next launch of a stream on which none runs; discards those of a stream that has failed.
+    fn start_next(&mut self, address: usize) {
+        let Some(queue) = self.queues.get_mut(&address) else { return };
+        while let Some(Submission { stream, launch, stacks }) = queue.waiting.pop_front() {
+            if !stream.failed() {
+                queue.running = true;
+                self.start(Submission { stream, launch, stacks });
+                return;
+            }
+            drop((launch, stacks));
+            stream.end_one(None);
+        }
+        self.queues.remove(&address);
+    }
+
+    fn start(&mut self, submission: Submission) {
         let Submission { stream, mut launch, stacks } = submission;
         let run = core::mem::replace(&mut launch.run, Box::new(|_| ()));
         let (number, run) = (self.started, Rc::from(run as Box<dyn Fn(ContextAbi)>));
@@ -119,15 +133,9 @@ impl Worker {
         self.report();
         stream.end_one(failure);
         let address = Arc::as_ptr(&stream).addr();
-        let Some(queue) = self.queues.get_mut(&address) else { return };
-        while let Some(next) = queue.waiting.pop_front() {
-            if !stream.failed() {
-                self.start(next);
-                return;
-            }
-            drop((next.launch, next.stacks));
-            stream.end_one(None);
+        if let Some(queue) = self.queues.get_mut(&address) {
+            queue.running = false;
+            self.start_next(address);
         }
-        self.queues.remove(&address);
     }
 }

@@ -1,5 +1,6 @@
-//! The loop of a device: takes launches, makes blocks resident, runs their threads pass by pass, ends
-//! launches (`launches.rs`), reports failures (`failures.rs`). Everything here is on the device's own operating-system thread, which coroutines never leave.
+//! The loop of a device: takes launches, makes blocks resident and ends launches (`launches.rs`), runs their
+//! threads pass by pass, reports failures (`failures.rs`). Everything here is on the device's own
+//! operating-system thread, which coroutines never leave.
 
 mod failures;
 mod launches;

@@ -72,16 +72,14 @@ impl Config {
     /// # Errors
     /// [`Error::Environment`] if a variable's value means nothing.
     pub fn from_env() -> Result<Self> {
-        let (environment, default) = (Environment::read()?, Self::default());
-        let config = Self {
-            pes: environment.pes.unwrap_or(default.pes),
-            device: environment.device.unwrap_or(default.device),
-            path: environment.path.unwrap_or(default.path),
-            deadline: environment.deadline.unwrap_or(default.deadline),
-            heap_limit: environment.heap,
-            emulated_devices: environment.emulated_devices,
-            ..default
-        };
+        let environment = Environment::read()?;
+        let mut config = Self::default();
+        config.pes = environment.pes.unwrap_or(config.pes);
+        config.device = environment.device.unwrap_or(config.device);
+        config.path = environment.path.unwrap_or(config.path);
+        config.deadline = environment.deadline.unwrap_or(config.deadline);
+        config.heap_limit = environment.heap;
+        config.emulated_devices = environment.emulated_devices;
         Ok(match environment.emulated_memory {
             Some(bytes) => config.emulated_memory(bytes),
             None => config,

@@ -78,7 +78,7 @@ pub enum Error {
     },
     /// Two GPUs of this process cannot reach each other's memory.
     #[error(
-        "{from} cannot access the memory of {to}: there is no peer access between them, and no slower path is built yet; choose GPUs that are connected by NVLink or share a PCIe root with CUDA_VISIBLE_DEVICES (nvidia-smi topo -p2p r shows them)"
+        "{from} cannot {what} the memory of {to}: they are not connected as oxshmem needs, and no slower path is built yet; choose GPUs that are connected by NVLink or share a PCIe root with CUDA_VISIBLE_DEVICES (nvidia-smi topo -p2p r shows them)"
     )]
     NoPeerAccess {
         /// The GPU that would access.

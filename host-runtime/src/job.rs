@@ -40,6 +40,8 @@ pub(crate) struct Job {
     /// Number of the run in this process, to tell vectors of different runs apart.
     pub(crate) number: u64,
     recent: Vec<Mutex<Recent>>,
+    /// When it was first seen that the job has failed, and by what.
+    failing: Mutex<Option<(Instant, &'static str)>>,
     // Fields drop in order: the heap unmaps before the devices go.
     heap: Mutex<Heap>,
     shared: Box<dyn HostMemory>,
@@ -71,6 +73,7 @@ impl Job {
             mapped: AtomicU64::new(heap.mapped()),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             recent: (0..config.pes).map(|_| Mutex::new(Recent([(0, ""); REMEMBERED]))).collect(),
+            failing: Mutex::new(None),
             device_of_pe,
             heap: Mutex::new(heap),
             shared,
@@ -167,8 +170,22 @@ impl Job {
         }
     }
 
+    /// Since when the job has failed, as far as was noticed, and by what.
+    pub(crate) fn failing(&self) -> Option<(Instant, &'static str)> {
+        let why = if self.any_failed.load(Ordering::Acquire) {
+            "another PE failed"
+        } else if self.alarm() {
+            "a kernel failed"
+        } else {
+            return None;
+        };
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(*failing.get_or_insert_with(|| (Instant::now(), why)))
+    }
+
     /// Takes the alarm back, when all records are empty.
     pub(crate) fn clear_alarm(&self) {
+        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.alarm_word().store(0, Ordering::Release);
     }
 

@@ -8,7 +8,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`env`] | the environment variables |
+//! | [`mod@env`] | the environment variables |
 //! | [`config`](Config) | the set-up of a run |
 //! | [`error`](Error), [`Failure`] | what can go wrong, and what a failed kernel left |
 

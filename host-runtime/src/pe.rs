@@ -9,9 +9,8 @@ use crate::job::Job;
 use crate::launch::Kernels;
 use oxshmem_device::abi::control;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Beyond this many deadlines, and [`DRAIN_MARGIN`], a kernel that should have given up is stuck: a wait takes
 /// one deadline, a grid barrier behind it two, and one more for what follows.
@@ -184,19 +183,13 @@ impl Pe {
             Some(Some(slot)) if slot.is_busy() => slot.queue.clone(),
             _ => return Ok(()),
         };
-        let (mut attempt, mut since) = (0, None);
+        let mut attempt = 0;
         while !self.look(slot, &*queue)? {
-            match since {
-                None if self.job.any_failed.load(Ordering::Acquire) => {
-                    since = Some((Instant::now(), "another PE failed"));
-                }
-                None if self.job.alarm() => since = Some((Instant::now(), "a kernel failed")),
-                Some((start, why))
-                    if start.elapsed() > self.job.deadline * DRAIN_DEADLINES + DRAIN_MARGIN =>
-                {
-                    return Err(Error::StreamStuck { pe: self.me, waited: start.elapsed(), why });
-                }
-                _ => {}
+            // All waits of the job count from the same moment, so that together they take no longer than one.
+            if let Some((since, why)) = self.job.failing()
+                && since.elapsed() > self.job.deadline * DRAIN_DEADLINES + DRAIN_MARGIN
+            {
+                return Err(Error::StreamStuck { pe: self.me, waited: since.elapsed(), why });
             }
             queue.pause(attempt);
             attempt = attempt.saturating_add(1);

@@ -149,6 +149,7 @@ pub(crate) trait Queue: Send + Sync + Debug {
     unsafe fn free(&self, address: u64) -> Result<()>;
 
     /// What a driver's own tools need of it.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -162,6 +163,7 @@ pub(crate) trait HostThread {
 pub(crate) type Body = Box<dyn Fn(ContextAbi) + Send + Sync>;
 
 /// A launch as a device takes it.
+#[cfg_attr(not(all(feature = "cuda", feature = "emulator")), allow(dead_code))]
 pub(crate) struct Launch<'a> {
     pub(crate) symbol: &'static str,
     pub(crate) function: Function,

@@ -1,0 +1,205 @@
+// A CUDA driver without a GPU: exactly the calls that the runtime makes. Memory is this process's own, launches
+// are accepted and do nothing. What it is like is chosen by environment variables:
+//
+//   STUB_DRIVER_VERSION  12080      as cuDriverGetVersion gives it
+//   STUB_INIT_ERROR      0          what cuInit returns
+//   STUB_DEVICES         1          how many GPUs there are
+//   STUB_CAPABILITY      90         10 * major + minor
+//   STUB_MEMORY          1073741824 bytes per GPU
+//   STUB_NO_PEER         unset      set: no access between GPUs
+//   STUB_NO_ATOMICS      unset      set: no atomics between GPUs
+//   STUB_JIT_ERROR       unset      set: every PTX is rejected
+//   STUB_LAUNCH_ERROR    0          what a stream's query returns after a launch
+//   STUB_STUCK           unset      set: a stream never becomes idle after a launch
+//   STUB_TRACE           unset      file to which function loads, launches and copies are appended
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef int Result;
+enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500, NOT_READY = 600 };
+
+static long number(const char *name, long otherwise) {
+    const char *text = getenv(name);
+    return text ? atol(text) : otherwise;
+}
+
+static void trace(const char *what, const void *which) {
+    const char *path = getenv("STUB_TRACE");
+    if (!path) return;
+    FILE *file = fopen(path, "a");
+    if (file) fprintf(file, "%s %p\n", what, which), fclose(file);
+}
+
+static uint64_t used[64];
+
+Result cuDriverGetVersion(int *version) { *version = (int)number("STUB_DRIVER_VERSION", 12080); return OK; }
+Result cuInit(unsigned flags) { (void)flags; return (Result)number("STUB_INIT_ERROR", OK); }
+Result cuGetErrorName(Result r, const char **text) {
+    *text = r == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : r == INVALID_PTX ? "CUDA_ERROR_INVALID_PTX"
+          : r == NO_DEVICE ? "CUDA_ERROR_NO_DEVICE" : r == 719 ? "CUDA_ERROR_LAUNCH_FAILED"
+          : r == 802 ? "CUDA_ERROR_SYSTEM_NOT_READY" : "CUDA_ERROR_STUB";
+    return OK;
+}
+Result cuGetErrorString(Result r, const char **text) { (void)r; *text = "the stub says so"; return OK; }
+
+Result cuDeviceGetCount(int *count) { *count = (int)number("STUB_DEVICES", 1); return OK; }
+Result cuDeviceGet(int *device, int ordinal) { *device = ordinal; return OK; }
+Result cuDeviceGetName(char *name, int length, int device) { (void)device; snprintf(name, length, "Stub GPU"); return OK; }
+Result cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = number("STUB_MEMORY", 1 << 30); return OK; }
+Result cuDeviceGetAttribute(int *value, int attribute, int device) {
+    (void)device;
+    switch (attribute) {
+    case 1: case 2: case 3: *value = 1024; break;
+    case 4: *value = 64; break;
+    case 5: *value = 2147483647; break;
+    case 6: case 7: *value = 65535; break;
+    case 16: *value = 4; break;
+    case 75: *value = (int)number("STUB_CAPABILITY", 90) / 10; break;
+    case 76: *value = (int)number("STUB_CAPABILITY", 90) % 10; break;
+    case 97: *value = 227 * 1024; break;
+    case 41: case 95: case 102: case 115: *value = 1; break;
+    default: return INVALID;
+    }
+    return OK;
+}
+Result cuDeviceCanAccessPeer(int *can, int a, int b) { (void)a, (void)b; *can = !getenv("STUB_NO_PEER"); return OK; }
+Result cuDeviceGetP2PAttribute(int *value, int attribute, int a, int b) {
+    (void)attribute, (void)a, (void)b;
+    *value = !getenv("STUB_NO_ATOMICS");
+    return OK;
+}
+Result cuDevicePrimaryCtxRetain(void **context, int device) { *context = (void *)(intptr_t)(0x1000 + device); return OK; }
+Result cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return OK; }
+static __thread void *current;
+Result cuCtxSetCurrent(void *context) { current = context; return OK; }
+
+struct Location { int type, id; };
+struct Properties { int type, handles; struct Location location; };
+struct Physical { uint64_t bytes; int device, references; };
+
+Result cuMemGetAllocationGranularity(size_t *bytes, const struct Properties *p, int option) { (void)p, (void)option; *bytes = 2 << 20; return OK; }
+Result cuMemGetInfo_v2(size_t *free, size_t *total) {
+    if (!current) return 201;
+    *total = number("STUB_MEMORY", 1 << 30);
+    *free = *total - used[(intptr_t)current - 0x1000];
+    return OK;
+}
+Result cuMemAddressReserve(uint64_t *address, size_t bytes, size_t alignment, uint64_t hint, uint64_t flags) {
+    (void)alignment, (void)hint, (void)flags;
+    void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return OUT_OF_MEMORY;
+    *address = (uint64_t)at;
+    return OK;
+}
+Result cuMemAddressFree(uint64_t address, size_t bytes) { return munmap((void *)address, bytes) ? INVALID : OK; }
+Result cuMemCreate(uint64_t *handle, size_t bytes, const struct Properties *p, uint64_t flags) {
+    (void)flags;
+    int device = p->location.id;
+    if (used[device] + bytes > (uint64_t)number("STUB_MEMORY", 1 << 30)) return OUT_OF_MEMORY;
+    used[device] += bytes;
+    struct Physical *physical = malloc(sizeof *physical);
+    *physical = (struct Physical){bytes, device, 1};
+    *handle = (uint64_t)physical;
+    return OK;
+}
+// A mapping is never unmapped before the end, so its memory stays counted.
+Result cuMemRelease(uint64_t handle) {
+    struct Physical *physical = (struct Physical *)handle;
+    if (physical->references == 1) used[physical->device] -= physical->bytes;
+    free(physical);
+    return OK;
+}
+Result cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t handle, uint64_t flags) {
+    (void)offset, (void)flags;
+    ((struct Physical *)handle)->references++;
+    int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+    return mmap((void *)address, bytes, PROT_NONE, how, -1, 0) == MAP_FAILED ? OUT_OF_MEMORY : OK;
+}
+Result cuMemSetAccess(uint64_t address, size_t bytes, const void *descriptors, size_t count) {
+    (void)descriptors, (void)count;
+    return mprotect((void *)address, bytes, PROT_READ | PROT_WRITE) ? INVALID : OK;
+}
+Result cuMemUnmap(uint64_t address, size_t bytes) { return mprotect((void *)address, bytes, PROT_NONE) ? INVALID : OK; }
+
+Result cuMemHostAlloc(void **at, size_t bytes, unsigned flags) { (void)flags; *at = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096); return OK; }
+Result cuMemHostGetDevicePointer_v2(uint64_t *device, void *host, unsigned flags) { (void)flags; *device = (uint64_t)host; return OK; }
+Result cuMemFreeHost(void *at) { free(at); return OK; }
+
+Result cuMemPoolCreate(void **pool, const void *properties) { (void)properties; *pool = malloc(1); return OK; }
+Result cuMemPoolDestroy(void *pool) { free(pool); return OK; }
+Result cuMemPoolSetAttribute(void *pool, int attribute, void *value) { (void)pool, (void)attribute, (void)value; return OK; }
+Result cuMemAllocFromPoolAsync(uint64_t *address, size_t bytes, void *pool, void *stream) {
+    (void)pool, (void)stream;
+    if (bytes > (size_t)number("STUB_MEMORY", 1 << 30)) return OUT_OF_MEMORY;
+    *address = (uint64_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
+    return OK;
+}
+Result cuMemFreeAsync(uint64_t address, void *stream) { (void)stream; free((void *)address); return OK; }
+
+struct Stream { int launched; };
+Result cuStreamCreate(void **stream, unsigned flags) {
+    if (flags != 1) return INVALID; // must not wait for the default stream
+    *stream = calloc(1, sizeof(struct Stream));
+    return OK;
+}
+Result cuStreamDestroy_v2(void *stream) { free(stream); return OK; }
+Result cuStreamQuery(void *stream) {
+    if (!((struct Stream *)stream)->launched) return OK;
+    return getenv("STUB_STUCK") ? NOT_READY : (Result)number("STUB_LAUNCH_ERROR", OK);
+}
+Result cuStreamSynchronize(void *stream) { (void)stream; return OK; }
+Result cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream) {
+    if (!bytes || !stream) return INVALID;
+    trace("copy", stream);
+    memcpy((void *)to, from, bytes);
+    return OK;
+}
+Result cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
+    if (!bytes || !stream) return INVALID;
+    trace("copy", stream);
+    memcpy(to, (void *)from, bytes);
+    return OK;
+}
+Result cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream) {
+    if (!bytes || !stream) return INVALID;
+    memset((void *)to, value, bytes);
+    return OK;
+}
+
+// A module is its text, a function the place of its name in it.
+Result cuModuleLoadDataEx(void **module, const void *image, unsigned count, const int *options, void **values) {
+    if (getenv("STUB_JIT_ERROR")) {
+        for (unsigned i = 0; i < count; i++)
+            if (options[i] == 5) strcpy(values[i], "ptxas application ptx input, line 7; error : this is no PTX");
+        return INVALID_PTX;
+    }
+    trace("module", image);
+    *module = strdup(image);
+    return OK;
+}
+Result cuModuleGetFunction(void **function, void *module, const char *name) { return (*function = strstr(module, name)) ? OK : NOT_FOUND; }
+Result cuModuleUnload(void *module) { free(module); return OK; }
+Result cuFuncLoad(void *function) { trace("load", function); return OK; }
+Result cuFuncSetAttribute(void *function, int attribute, int value) { (void)function, (void)attribute, (void)value; return OK; }
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t shared) {
+    (void)function, (void)shared;
+    *blocks = 2048 / threads;
+    return OK;
+}
+Result cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                      unsigned shared, void *stream, void **parameters, void **extra) {
+    (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)extra;
+    if (!stream || !parameters || !parameters[0]) return INVALID;
+    trace("launch", f);
+    ((struct Stream *)stream)->launched = 1;
+    return OK;
+}
+Result cuLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                 unsigned bz, unsigned shared, void *stream, void **parameters) {
+    trace("cooperative", f);
+    return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, NULL);
+}

@@ -1,0 +1,310 @@
+//! The CUDA driver's misfortunes, without a GPU: a stub libcuda (`stub-libcuda/stub.c`) is put in the way of a
+//! child process, which is this test program again. Each case must end in the error that names cause and next
+//! step, within seconds.
+#![cfg(feature = "cuda")]
+
+mod common;
+
+use common::*;
+use oxshmem::{Config, DeviceChoice, LaunchConfig};
+use oxshmem_device::abi::ContextAbi;
+use oxshmem_device::launch::{Image, Kernel, KernelInfo, Launcher, Module, ParamVisitor, Registered};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+const fn info(symbol: &'static str, arch: &'static str) -> KernelInfo {
+    KernelInfo { symbol, arch, registers: None, spill_bytes: None, local_bytes: None, shared_bytes: None }
+}
+
+/// Three kernels that the stub can load: it looks for their names in the text.
+static LOADABLE: Module = Module {
+    package: "stub-driver",
+    images: &[
+        Image { arch: "sm_80", ptx_version: (8, 4), ptx: "stub_driver__touch stub_driver__wait_for" },
+        Image { arch: "sm_90", ptx_version: (8, 6), ptx: "stub_driver__touch stub_driver__wait_for sm_90" },
+    ],
+    kernels: &[
+        info(<touch as Kernel>::SYMBOL, "sm_80"),
+        info(<touch as Kernel>::SYMBOL, "sm_90"),
+        info(<wait_for as Kernel>::SYMBOL, "sm_80"),
+        info(<wait_for as Kernel>::SYMBOL, "sm_90"),
+        info(<panics as Kernel>::SYMBOL, "sm_90"),
+    ],
+    missing: None,
+    toolchain: "",
+};
+static NOT_BUILT: Module = Module {
+    package: "not-built",
+    images: &[],
+    kernels: &[],
+    missing: Some("no device toolchain was found: run `rustup component add rust-src`"),
+    toolchain: "",
+};
+static TOO_NEW: Module = Module {
+    package: "too-new",
+    images: &[Image { arch: "sm_120", ptx_version: (8, 7), ptx: "too_new__kernel" }],
+    kernels: &[info("too_new__kernel", "sm_120")],
+    missing: None,
+    toolchain: "",
+};
+#[used]
+#[unsafe(link_section = "oxshmem_modules")]
+static REGISTERED: [Registered; 3] =
+    [Registered(Some(&LOADABLE)), Registered(Some(&NOT_BUILT)), Registered(Some(&TOO_NEW))];
+
+macro_rules! bare_kernel {
+    ($name:ident $symbol:literal) => {
+        struct $name;
+        impl Kernel for $name {
+            const SYMBOL: &'static str = $symbol;
+            const COLLECTIVE: bool = false;
+            const SHARED_BYTES: u32 = 0;
+            const BLOCK: Option<u32> = None;
+            type Raw = ();
+            fn visit(_: &(), _: &mut dyn ParamVisitor) {}
+            fn run_thread(_: ContextAbi, _: ()) {}
+        }
+    };
+}
+bare_kernel!(NotBuilt "not_built__kernel");
+bare_kernel!(TooNew "too_new__kernel");
+
+/// What the child does. Prints the device, or the error.
+#[test]
+#[ignore = "the child process of the other tests"]
+fn child() {
+    let pes = std::env::var("CHILD_PES").map_or(1, |pes| pes.parse().unwrap());
+    let device =
+        if std::env::var_os("CHILD_AUTO").is_some() { DeviceChoice::Auto } else { DeviceChoice::Cuda };
+    let mut config = Config::default().pes(pes).device(device).deadline(Duration::from_millis(100));
+    if let Ok(heap) = std::env::var("CHILD_HEAP") {
+        config = config.heap_limit(heap.parse().unwrap());
+    }
+    let case = std::env::var("CHILD_CASE").unwrap_or_default();
+    let result = config.run(|shmem| {
+        let v = shmem.alloc_from_fn(700_000, |i| i as u32)?;
+        assert!(v.read()?.iter().enumerate().all(|(i, &x)| x == i as u32));
+        let go = shmem.alloc_signals(1)?;
+        match &*case {
+            "touch" => touch::launch(&shmem, LaunchConfig::blocks(1).threads(32), &v)?,
+            "wait" => wait_for::launch(&shmem, LaunchConfig::blocks(2).threads(1024), go.at(0), 1)?,
+            "too many blocks" => {
+                wait_for::launch(&shmem, LaunchConfig::blocks(9).threads(1024), go.at(0), 1)?
+            }
+            "not registered" => set_signal::launch(&shmem, ONE, go.at(0), 1, 0)?,
+            "not in the image" => panics::launch(&shmem, ONE, 0)?,
+            "not built" => shmem.launch_kernel::<NotBuilt>(None, ONE, ())?,
+            "too new" => shmem.launch_kernel::<TooNew>(None, ONE, ())?,
+            "out of memory" => drop(shmem.alloc_zeroed::<u8>(1 << 30)?),
+            "local out of memory" => drop(shmem.device_zeroed::<u8>(1 << 31)?),
+            "stuck" if shmem.my_pe() == 1 => return Err(oxshmem::Error::other("PE 1 gives up")),
+            "stuck" => wait_for::launch(&shmem, ONE, go.at(0), 1)?,
+            "raw" => {
+                let prepare = oxshmem::cuda::Prepare::new(&shmem);
+                wait_for::launch(&prepare, ONE, go.at(0), 1)?;
+                let raw = prepare.finish()?;
+                for _ in 0..3 {
+                    // SAFETY: the stub runs nothing.
+                    unsafe { raw.launch() }?;
+                }
+                raw.synchronize()?;
+            }
+            _ => {}
+        }
+        let local = shmem.device_from_slice(&[1u64, 2, 3])?;
+        assert_eq!(local.read()?, [1, 2, 3]);
+        shmem.barrier_all()?;
+        Ok(shmem.device_name().to_string())
+    });
+    match result {
+        Ok(devices) => println!("RESULT ok {devices:?}"),
+        Err(error) => println!("RESULT {error}"),
+    }
+}
+
+/// A folder of this test run.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A folder with the stub as libcuda; made once.
+fn stub() -> &'static Path {
+    static STUB: OnceLock<PathBuf> = OnceLock::new();
+    STUB.get_or_init(|| {
+        let folder = folder("stub-libcuda");
+        let library = folder.join("libcuda.so.1");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stub-libcuda/stub.c");
+        let built =
+            Command::new("cc").args(["-shared", "-fPIC", "-Wall", "-o"]).arg(&library).arg(source).output();
+        let built = built.expect("cc is there wherever Rust links programs");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        std::os::unix::fs::symlink(&library, folder.join("libcuda.so")).unwrap();
+        folder
+    })
+}
+
+/// Runs the child with libraries from `folder` and this environment; its result.
+fn run_child(folder: &Path, environment: &[(&str, &str)]) -> String {
+    let start = Instant::now();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--ignored", "--nocapture"])
+        .env("LD_LIBRARY_PATH", folder)
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap();
+    assert!(start.elapsed() < Duration::from_secs(30), "{environment:?} took {:?}", start.elapsed());
+    let text = String::from_utf8_lossy(&output.stdout);
+    match text.split_once("RESULT ") {
+        Some((_, result)) => result.lines().next().unwrap_or_default().to_owned(),
+        None => panic!("{environment:?}: {text}\n{}", String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+#[track_caller]
+fn ends_with(environment: &[(&str, &str)], parts: &[&str]) {
+    says(run_child(stub(), environment), parts);
+}
+
+#[test]
+fn with_a_driver_everything_but_kernels_works() {
+    ends_with(&[], &["ok [\"Stub GPU\"]"]);
+    ends_with(&[("CHILD_AUTO", "1")], &["ok [\"Stub GPU\"]"]);
+    ends_with(&[("CHILD_PES", "3"), ("STUB_DEVICES", "2"), ("CHILD_CASE", "wait")], &["ok", "Stub GPU"]);
+    ends_with(&[("CHILD_CASE", "raw")], &["ok"]);
+}
+
+#[test]
+fn no_driver() {
+    // A file that is no library stands in the way of a real one too.
+    let folder = folder("no-driver");
+    for name in ["libcuda.so", "libcuda.so.1"] {
+        std::fs::write(folder.join(name), "no library").unwrap();
+    }
+    says(run_child(&folder, &[]), &["no CUDA driver was found", "install", "OXSHMEM_DEVICE=emulated"]);
+    says(run_child(&folder, &[("CHILD_AUTO", "1")]), &["ok [\"emulated GPU\"]"]);
+}
+
+#[test]
+fn a_driver_that_is_too_old() {
+    for auto in [&[][..], &[("CHILD_AUTO", "1")]] {
+        let environment = [&[("STUB_DRIVER_VERSION", "11080")], auto].concat();
+        ends_with(&environment, &["too old", "CUDA 11.8", "needs 12.4", "update it"]);
+    }
+}
+
+#[test]
+fn a_driver_without_a_gpu() {
+    ends_with(&[("STUB_DEVICES", "0")], &["finds no GPU", "nvidia-smi", "OXSHMEM_DEVICE=emulated"]);
+    ends_with(&[("STUB_INIT_ERROR", "100")], &["finds no GPU", "CUDA_ERROR_NO_DEVICE"]);
+    ends_with(&[("STUB_DEVICES", "0"), ("CHILD_AUTO", "1")], &["ok [\"emulated GPU\"]"]);
+}
+
+#[test]
+fn a_driver_that_does_not_start() {
+    let parts =
+        &["cuInit failed while starting CUDA", "CUDA_ERROR_SYSTEM_NOT_READY (802)", "the stub says so"];
+    ends_with(&[("STUB_INIT_ERROR", "802")], parts);
+}
+
+#[test]
+fn a_gpu_that_is_too_old() {
+    ends_with(&[("STUB_CAPABILITY", "75")], &["Stub GPU (GPU 0) cannot be used", "compute capability 8.0"]);
+}
+
+#[test]
+fn gpus_that_cannot_reach_each_other() {
+    let two = [("STUB_DEVICES", "2"), ("CHILD_PES", "2")];
+    let with = |name| [&two[..], &[(name, "1")]].concat();
+    let parts = ["Stub GPU (GPU 0) cannot access the memory of Stub GPU (GPU 1)", "CUDA_VISIBLE_DEVICES"];
+    ends_with(&with("STUB_NO_PEER"), &parts);
+    ends_with(&with("STUB_NO_ATOMICS"), &["cannot do atomics on the memory of Stub GPU (GPU 1)"]);
+    // One PE uses one GPU, whatever there is.
+    ends_with(&[("STUB_DEVICES", "2"), ("STUB_NO_PEER", "1")], &["ok"]);
+}
+
+#[test]
+fn a_heap_that_is_larger_than_the_gpu() {
+    let parts =
+        ["a heap of 2147483648 bytes per PE does not fit", "Stub GPU (GPU 0) has 1073741824", "OXSHMEM_HEAP"];
+    ends_with(&[("CHILD_HEAP", "2147483648")], &parts);
+    ends_with(&[("CHILD_HEAP", "600000000"), ("CHILD_PES", "2")], &["does not fit", "2 PE(s)"]);
+}
+
+#[test]
+fn memory_that_runs_out() {
+    ends_with(
+        &[("CHILD_CASE", "out of memory")],
+        &["out of memory: asked for 1073741824", "heap", "free something"],
+    );
+    ends_with(
+        &[("CHILD_CASE", "local out of memory")],
+        &["out of memory: asked for 2147483648", "local device memory"],
+    );
+}
+
+#[test]
+fn device_code_that_is_missing_or_does_not_fit() {
+    ends_with(
+        &[("CHILD_CASE", "not registered")],
+        &["no device code for stub_driver__set_signal", "built without it"],
+    );
+    let parts = ["no device code for not_built__kernel", "rustup component add rust-src", "build again"];
+    ends_with(&[("CHILD_CASE", "not built")], &parts);
+    let parts = ["no device code of too-new fits Stub GPU", "compute capability 9.0", "sm_120 with PTX 8.7"];
+    ends_with(&[("CHILD_CASE", "too new")], &parts);
+    let parts = ["the device code of stub-driver has no kernel stub_driver__panics", "oxshmem-builder"];
+    ends_with(&[("CHILD_CASE", "not in the image")], &parts);
+}
+
+#[test]
+fn ptx_that_the_driver_rejects() {
+    let parts = [
+        "rejected the PTX of stub-driver for sm_90",
+        "CUDA_ERROR_INVALID_PTX",
+        "line 7; error : this is no PTX",
+    ];
+    ends_with(&[("CHILD_CASE", "touch"), ("STUB_JIT_ERROR", "1")], &parts);
+    // A driver of CUDA 12.4 takes the older image.
+    let older = [("CHILD_CASE", "touch"), ("STUB_JIT_ERROR", "1"), ("STUB_DRIVER_VERSION", "12040")];
+    ends_with(&older, &["stub-driver for sm_80"]);
+    // Who launches none of its kernels is not concerned.
+    ends_with(&[("STUB_JIT_ERROR", "1")], &["ok"]);
+}
+
+#[test]
+fn a_launch_that_the_device_does_not_survive() {
+    let parts = ["cuStreamQuery failed while waiting for a kernel", "CUDA_ERROR_LAUNCH_FAILED (719)"];
+    ends_with(&[("CHILD_CASE", "touch"), ("STUB_LAUNCH_ERROR", "719")], &parts);
+}
+
+#[test]
+fn a_collective_launch_that_does_not_fit() {
+    let parts = ["needs 9 resident blocks, 8 are available on Stub GPU (GPU 0)", "2 per multiprocessor x 4"];
+    ends_with(&[("CHILD_CASE", "too many blocks")], &parts);
+}
+
+#[test]
+fn a_kernel_that_never_ends_does_not_hang_the_run() {
+    // The other PE has failed; that is the run's error.
+    ends_with(&[("CHILD_CASE", "stuck"), ("CHILD_PES", "2"), ("STUB_STUCK", "1")], &["PE 1 gives up"]);
+}
+
+#[test]
+fn every_function_is_loaded_before_the_first_launch_and_nothing_uses_the_default_stream() {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let trace = folder("trace").join(format!("{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+    let path = trace.to_str().unwrap();
+    ends_with(&[("CHILD_CASE", "wait"), ("STUB_TRACE", path)], &["ok"]);
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let events: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    let first_copy = events.iter().position(|&event| event == "copy").unwrap();
+    let loads = events[..first_copy].iter().filter(|&&event| event == "load").count();
+    assert_eq!(loads, 2, "{text}");
+    assert_eq!(events.iter().filter(|&&event| event == "module").count(), 1, "{text}");
+    assert_eq!(events.iter().filter(|&&event| event == "cooperative").count(), 1, "{text}");
+}

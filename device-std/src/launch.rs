@@ -35,6 +35,7 @@ pub trait KernelParam: Copy + Send + 'static {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: bytemuck::Pod + Send> KernelParam for T {
     type R0 = T;
     type R1 = ();

@@ -52,7 +52,7 @@ pub use local::Local;
 pub use oxshmem_macros::{nvshmem_kernel, shared};
 pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp};
 pub use signal::{Signal, SignalOp};
-pub use sym::{Reach, Sym, Symmetric};
+pub use sym::{Data, Reach, Sym, Symmetric};
 pub use wait::Cmp;
 
 /// What generated code names. Not part of the API.

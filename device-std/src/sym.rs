@@ -52,6 +52,17 @@ mod sealed {
     impl<T: Sealed> Sealed for [T] {}
 }
 
+/// What `put`, `get`, `p` and `g` move: any `T: bytemuck::Pod`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain data: put, get, p and g cannot move it",
+    label = "not plain data",
+    note = "a `Signal` is updated by `signal` and `put_signal`, an `Atomic<T>` by the atomics; everything else that is moved is `bytemuck::Pod`"
+)]
+pub trait Data: Pod {}
+#[diagnostic::do_not_recommend]
+impl<T: Pod> Data for T {}
+
+#[diagnostic::do_not_recommend]
 impl<T: Pod> Symmetric for T {
     type Len = ();
     const ELEMENT_BYTES: u64 = size_of::<T>() as u64;

@@ -16,7 +16,7 @@ use crate::fault::{Fault, fail};
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::signal::{Signal, SignalOp, release};
-use crate::sym::Sym;
+use crate::sym::{Data, Sym};
 use bytemuck::Pod;
 
 impl<S: Scope, C: Context> Scoped<S, C> {
@@ -28,7 +28,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     /// allowed. Source and target must not overlap in part.
     #[inline(always)]
     #[track_caller]
-    pub fn put<T: Pod>(self, target: Sym<[T]>, source: impl Source<T>, pe: u32) {
+    pub fn put<T: Data>(self, target: Sym<[T]>, source: impl Source<T>, pe: u32) {
         let shmem = self.context().shmem();
         seam::operation(Operation::Put, target.offset(), target.len() * size_of::<T>() as u64, pe);
         put_data::<S, T>(shmem, target, source, pe, Operation::Put);
@@ -40,7 +40,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     /// signal per slot. With zero elements it still signals. As [`put`](Self::put) otherwise.
     #[inline(always)]
     #[track_caller]
-    pub fn put_signal<T: Pod>(
+    pub fn put_signal<T: Data>(
         self,
         target: Sym<[T]>,
         source: impl Source<T>,
@@ -63,7 +63,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     /// and must be equal; zero is allowed.
     #[inline(always)]
     #[track_caller]
-    pub fn get<T: Pod>(self, target: impl Destination<T>, source: Sym<[T]>, pe: u32) {
+    pub fn get<T: Data>(self, target: impl Destination<T>, source: Sym<[T]>, pe: u32) {
         let shmem = self.context().shmem();
         seam::operation(Operation::Get, source.offset(), source.len() * size_of::<T>() as u64, pe);
         let from = shmem.remote_address(source.opaque().span(), pe, Operation::Get);

@@ -215,6 +215,16 @@ fn check_generics<'a>(function: &'a ItemFn, arguments: &Arguments, errors: &mut 
     types
 }
 
+/// The name of a type of the standard library that a kernel cannot take, by its last path segment: the trait
+/// bound would refuse it too, with a less helpful sentence.
+fn host_only(ty: &Type) -> Option<String> {
+    let Type::Path(path) = ty else { return None };
+    let name = path.path.segments.last()?.ident.to_string();
+    let refused =
+        ["Vec", "String", "Box", "Rc", "Arc", "Option", "Result", "HashMap", "BTreeMap", "bool", "char"];
+    refused.contains(&name.as_str()).then_some(name)
+}
+
 fn check_inputs<'a>(function: &'a ItemFn, errors: &mut Errors) -> (Option<&'a Type>, Vec<(Ident, &'a Type)>) {
     let mut context = None;
     let mut params = Vec::new();
@@ -253,7 +263,24 @@ fn check_inputs<'a>(function: &'a ItemFn, errors: &mut Errors) -> (Option<&'a Ty
                 );
                 continue;
             }
+            Type::Ptr(_) => {
+                errors.push(
+                    ty.span(),
+                    "a kernel parameter cannot be a raw pointer: pass `Global<[T]>` or `Sym<[T]>`",
+                );
+                continue;
+            }
             _ => {}
+        }
+        if let Some(name) = host_only(ty) {
+            errors.push(
+                ty.span(),
+                format!(
+                    "a kernel parameter cannot be a `{name}`: it lives in host memory; pass `Sym<[T]>` for symmetric \
+                     memory, `Global<[T]>` for local device memory, or plain data by value (for a flag, `u32`)"
+                ),
+            );
+            continue;
         }
         if position == 0 {
             context = Some(ty);

@@ -72,7 +72,11 @@ fn rows(step: &Step, finished: &Finished) -> Result<Vec<Row>> {
                 let Some((time, _)) = seconds(&line) else { continue };
                 let value = time * 1e6 / f64::from(iterations);
                 let grid = step.arguments.first().cloned().unwrap_or_default();
-                Row { name: format!("jacobi {grid} {} PEs", step.pes), value, unit: "us per iteration".into() }
+                Row {
+                    name: format!("jacobi {grid} {} PEs", step.pes),
+                    value,
+                    unit: "us per iteration".into(),
+                }
             }
             Reads::Rows => {
                 let [_, _, name, value] = line[..] else { continue };
@@ -170,7 +174,9 @@ mod tests {
 
     #[test]
     fn days_become_dates() {
-        for (days, date) in [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (11_016, (2000, 2, 29)), (20_454, (2026, 1, 1))] {
+        for (days, date) in
+            [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (11_016, (2000, 2, 29)), (20_454, (2026, 1, 1))]
+        {
             assert_eq!(civil(days), date);
         }
     }

@@ -102,7 +102,10 @@ fn check_place(out: &Path) -> Result<()> {
         Err(_) => !out.exists(),
     };
     if !is_bundle && !is_empty {
-        bail!("{} is neither empty nor an older bundle, so it is left alone: name another with --out", out.display());
+        bail!(
+            "{} is neither empty nor an older bundle, so it is left alone: name another with --out",
+            out.display()
+        );
     }
     Ok(())
 }
@@ -144,7 +147,8 @@ fn manifest(checkout: &Checkout, programs: &Path) -> Result<String> {
     for program in PROGRAMS {
         let bytes = fs::read(programs.join(program))?;
         let archs = archs_in(&bytes);
-        let shown = if archs.is_empty() { "no PTX: runs on the emulator only".to_owned() } else { archs.join(" ") };
+        let shown =
+            if archs.is_empty() { "no PTX: runs on the emulator only".to_owned() } else { archs.join(" ") };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {program}: {shown}");
     }

@@ -118,8 +118,11 @@ pub fn build(command: &mut Command, what: &str) -> Result<()> {
     if finished.ok() {
         task.done();
         // A warning of a build script says that something is missing: it must not drown.
-        let warnings: Vec<&str> =
-            finished.stderr.lines().filter(|line| line.starts_with("warning:") && line.contains('@')).collect();
+        let warnings: Vec<&str> = finished
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("warning:") && line.contains('@'))
+            .collect();
         for warning in warnings {
             eprintln!("{warning}");
         }
@@ -162,9 +165,8 @@ fn package(value: &Value) -> Result<Package> {
     let text = |key: &str| value[key].as_str().with_context(|| format!("a package without `{key}`"));
     let manifest = Path::new(text("manifest_path")?);
     let folder = manifest.parent().context("a manifest without a folder")?.to_owned();
-    let is_builder = |dependency: &Value| {
-        dependency["name"] == "oxshmem-builder" && dependency["kind"] == "build"
-    };
+    let is_builder =
+        |dependency: &Value| dependency["name"] == "oxshmem-builder" && dependency["kind"] == "build";
     let has_kernels = array(&value["dependencies"]).iter().any(is_builder);
     Ok(Package { name: text("name")?.to_owned(), folder, has_kernels })
 }

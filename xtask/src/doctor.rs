@@ -118,12 +118,19 @@ fn toolchains() -> Vec<Row> {
     let chosen = Toolchain::find();
     match &chosen {
         Ok(toolchain) => {
-            let detail =
-                format!("{}, LLVM {}, {} ({})", toolchain.version, toolchain.llvm, toolchain.rustc.display(), toolchain.origin);
+            let detail = format!(
+                "{}, LLVM {}, {} ({})",
+                toolchain.version,
+                toolchain.llvm,
+                toolchain.rustc.display(),
+                toolchain.origin
+            );
             rows.push(Row::new(State::Found, "device toolchain", detail));
             rows.extend(toolchain.warning().map(|warning| Row::new(State::Found, "  note", warning)));
         }
-        Err(error) => rows.push(Row::new(State::Missing, "device toolchain", format!("{error}; {}", setup::BY_HAND))),
+        Err(error) => {
+            rows.push(Row::new(State::Missing, "device toolchain", format!("{error}; {}", setup::BY_HAND)))
+        }
     }
     for candidate in Toolchain::probe() {
         let detail = match (&candidate.verdict, &chosen) {
@@ -146,14 +153,22 @@ fn cache(target: &Path) -> Row {
     });
     match built.next() {
         Some(path) => Row::new(State::Found, "device library", path.display().to_string()),
-        None => Row::new(State::Absent, "device library", "not built yet: the first build of a kernel does it, in a minute"),
+        None => Row::new(
+            State::Absent,
+            "device library",
+            "not built yet: the first build of a kernel does it, in a minute",
+        ),
     }
 }
 
 fn tool(tool: Tool, target: &Path) -> Row {
     match tool.found(target) {
         Some(path) => Row::new(State::Found, "ptxas", path.display().to_string()),
-        None => Row::new(State::Absent, "ptxas", "not needed to run; `cargo xtask ptx` fetches it (or set OXSHMEM_PTXAS)"),
+        None => Row::new(
+            State::Absent,
+            "ptxas",
+            "not needed to run; `cargo xtask ptx` fetches it (or set OXSHMEM_PTXAS)",
+        ),
     }
 }
 
@@ -193,7 +208,9 @@ fn mps() -> Row {
     });
     match running {
         true => Row::new(State::Found, "MPS daemon", "several processes may use one GPU at once"),
-        false => Row::new(State::Absent, "MPS daemon", "not running; only several processes on one GPU need it"),
+        false => {
+            Row::new(State::Absent, "MPS daemon", "not running; only several processes on one GPU need it")
+        }
     }
 }
 
@@ -205,7 +222,11 @@ fn emulated_threads() -> Row {
         line.split_whitespace().next()?.parse::<u64>().ok()
     });
     let (Some(mappings), Some(kib)) = (mappings, memory) else {
-        return Row::new(State::Absent, "emulated threads", "neither the memory nor vm.max_map_count is known");
+        return Row::new(
+            State::Absent,
+            "emulated threads",
+            "neither the memory nor vm.max_map_count is known",
+        );
     };
     let threads = (mappings / MAPPINGS_PER_THREAD).min((kib << 10) / MEMORY_PER_THREAD);
     let detail = format!(
@@ -219,10 +240,16 @@ fn python() -> Row {
     let version = first_line("python3", &["--version"]);
     match (version, setup::has_pip()) {
         (Some(version), true) => Row::new(State::Found, "Python and pip", version),
-        (Some(version), false) => {
-            Row::new(State::Absent, "Python and pip", format!("{version} without pip: `apt-get install python3-pip`"))
-        }
-        (None, _) => Row::new(State::Absent, "Python and pip", "only needed to fetch ptxas: `apt-get install python3-pip`"),
+        (Some(version), false) => Row::new(
+            State::Absent,
+            "Python and pip",
+            format!("{version} without pip: `apt-get install python3-pip`"),
+        ),
+        (None, _) => Row::new(
+            State::Absent,
+            "Python and pip",
+            "only needed to fetch ptxas: `apt-get install python3-pip`",
+        ),
     }
 }
 

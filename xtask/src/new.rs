@@ -25,11 +25,62 @@ const FILES: &[(&str, &str)] = &[
 
 /// Names that cannot be a crate's, because the language or its library has them. `test` is in both.
 const TAKEN: &[&str] = &[
-    "abstract", "alloc", "as", "async", "await", "become", "box", "break", "const", "continue", "core", "crate",
-    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
-    "macro", "match", "mod", "move", "mut", "override", "priv", "proc_macro", "pub", "ref", "return", "self",
-    "static", "std", "struct", "super", "test", "trait", "true", "try", "type", "typeof", "unsafe", "unsized",
-    "use", "virtual", "where", "while", "yield",
+    "abstract",
+    "alloc",
+    "as",
+    "async",
+    "await",
+    "become",
+    "box",
+    "break",
+    "const",
+    "continue",
+    "core",
+    "crate",
+    "do",
+    "dyn",
+    "else",
+    "enum",
+    "extern",
+    "false",
+    "final",
+    "fn",
+    "for",
+    "gen",
+    "if",
+    "impl",
+    "in",
+    "let",
+    "loop",
+    "macro",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "override",
+    "priv",
+    "proc_macro",
+    "pub",
+    "ref",
+    "return",
+    "self",
+    "static",
+    "std",
+    "struct",
+    "super",
+    "test",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "unsafe",
+    "unsized",
+    "use",
+    "virtual",
+    "where",
+    "while",
+    "yield",
 ];
 
 /// Why no package was made.
@@ -108,7 +159,9 @@ fn wrong_name(name: &str) -> Option<&'static str> {
         Some("it may have 64 characters at most")
     } else if TAKEN.contains(&name.replace('-', "_").as_str()) {
         Some("the language or its library has this name")
-    } else if name.starts_with("oxshmem") && matches!(&name[7..], "" | "-device" | "-builder" | "_device" | "_builder") {
+    } else if name.starts_with("oxshmem")
+        && matches!(&name[7..], "" | "-device" | "-builder" | "_device" | "_builder")
+    {
         Some("the package depends on a crate of this name")
     } else {
         None
@@ -121,7 +174,20 @@ mod tests {
 
     #[test]
     fn names_are_refused_with_the_reason() {
-        for name in ["", "1st", "-a", "a b", "a/b", "../a", "é", "fn", "test", "proc-macro", "oxshmem", "oxshmem-device"] {
+        for name in [
+            "",
+            "1st",
+            "-a",
+            "a b",
+            "a/b",
+            "../a",
+            "é",
+            "fn",
+            "test",
+            "proc-macro",
+            "oxshmem",
+            "oxshmem-device",
+        ] {
             assert!(wrong_name(name).is_some(), "{name}");
         }
         assert!(wrong_name(&"a".repeat(65)).is_some());

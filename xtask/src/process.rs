@@ -8,7 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 
 /// How often the clock is looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -78,7 +77,7 @@ pub fn run(
     if limit.is_some() {
         command.process_group(0);
         // SAFETY: between fork and exec only one system call is made, which allocates nothing and takes no lock.
-        unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };
+        unsafe { command.pre_exec(die_with_parent) };
     }
     let start = Instant::now();
     let mut child = command.spawn().with_context(|| format!("cannot start `{}`", shown(command)))?;
@@ -158,18 +157,24 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(finished.stdout)
 }
 
-fn end_group(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // It may have ended by itself meanwhile, which is what is wanted.
-        let _ = kill_process_group(group, Signal::KILL);
+/// Asks the kernel to end this process when its parent dies.
+fn die_with_parent() -> std::io::Result<()> {
+    // SAFETY: this option takes a signal's number and touches no memory.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
     }
 }
 
-fn read_lines(
-    pipe: Option<impl Read + Send + 'static>,
-    stream: Stream,
-    lines: Sender<(Stream, String)>,
-) {
+fn end_group(child: &mut Child) {
+    if let Ok(group) = libc::pid_t::try_from(child.id()) {
+        // SAFETY: the child leads a process group of this number and has not been waited for, so the number is still its
+        // own. The group may have ended by itself meanwhile, which is what is wanted.
+        unsafe { libc::kill(-group, libc::SIGKILL) };
+    }
+}
+
+fn read_lines(pipe: Option<impl Read + Send + 'static>, stream: Stream, lines: Sender<(Stream, String)>) {
     let Some(pipe) = pipe else { return };
     thread::spawn(move || {
         let mut reader = BufReader::new(pipe);
@@ -205,8 +210,8 @@ mod tests {
         assert!(finished.timed_out && !finished.ok());
         assert!(finished.time < Duration::from_secs(20));
         let child = finished.stdout.trim();
-        let alive = std::fs::read_to_string(format!("/proc/{child}/stat"))
-            .is_ok_and(|stat| !stat.contains(") Z "));
+        let alive =
+            std::fs::read_to_string(format!("/proc/{child}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
         assert!(!alive, "the grandchild {child} lives");
     }
 

@@ -203,12 +203,13 @@ mod tests {
 
     /// Runs a shell script in the place of the step's program.
     fn verdict(name: &str, script: &str, step: Step) -> Summary {
-        let folder = std::env::temp_dir().join(format!("oxshmem-runner-{}-{name}", std::process::id()));
+        let folder = env::temp_dir().join(format!("oxshmem-runner-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let program = folder.join(step.program);
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("a script");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");
-        let summary = run(&[step], &folder, &Machine::emulated(), Part::WHOLE, &mut |_, _| Ok(())).expect("it runs");
+        let summary =
+            run(&[step], &folder, &Machine::emulated(), Part::WHOLE, &mut |_, _| Ok(())).expect("it runs");
         fs::remove_dir_all(&folder).expect("the folder is removed");
         summary
     }
@@ -240,7 +241,8 @@ mod tests {
     #[test]
     fn a_missing_program_is_a_failed_step() {
         let step = step(Reads::Nothing, Duration::from_secs(1));
-        let summary = run(&[step], Path::new("/nonexistent"), &Machine::emulated(), Part::WHOLE, &mut |_, _| Ok(()));
+        let summary =
+            run(&[step], Path::new("/nonexistent"), &Machine::emulated(), Part::WHOLE, &mut |_, _| Ok(()));
         assert_eq!(summary.expect("it goes on").failed.len(), 1);
     }
 
@@ -261,7 +263,8 @@ mod tests {
         let gpus = Gpus { gpus: vec![gpu], ..Gpus::default() };
         let machine = Machine { device: Device::Cuda, gpus };
         let step = Step { gpus: 4, ..step(Reads::Nothing, Duration::from_secs(1)) };
-        let summary = run(&[step], Path::new("/"), &machine, Part::WHOLE, &mut |_, _| Ok(())).expect("it runs");
+        let summary =
+            run(&[step], Path::new("/"), &machine, Part::WHOLE, &mut |_, _| Ok(())).expect("it runs");
         assert!(summary.skipped[0].contains("needs 4 GPUs, 1 here"), "{}", summary.skipped[0]);
     }
 }

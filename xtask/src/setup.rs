@@ -42,11 +42,14 @@ pub fn device_toolchain(checkout: &Checkout, install: bool) -> Result<Option<Too
         Ok(toolchain) => toolchain,
         Err(Error::NoToolchain) => {
             eprintln!("there is no device toolchain (a Rust compiler that makes PTX) on this machine");
-            let installed = if install { install_packages() } else { Err("asked not to install it".to_owned()) };
+            let installed =
+                if install { install_packages() } else { Err("asked not to install it".to_owned()) };
             if let Err(why) = installed {
                 eprintln!("it was not installed: {why}");
                 eprintln!("to get it, {BY_HAND}");
-                eprintln!("going on without it: everything runs on the emulator, and no kernel runs on a GPU");
+                eprintln!(
+                    "going on without it: everything runs on the emulator, and no kernel runs on a GPU"
+                );
                 return Ok(None);
             }
             Toolchain::find()?
@@ -72,7 +75,8 @@ fn device_library(checkout: &Checkout, toolchain: &Toolchain) -> Result<()> {
     };
     let fallback = checkout.target.join("oxshmem-device/cache");
     for arch in ARCHS {
-        let built = Arch::parse(arch).and_then(|arch| sysroot::ensure(toolchain, &arch, &fallback, &progress));
+        let built =
+            Arch::parse(arch).and_then(|arch| sysroot::ensure(toolchain, &arch, &fallback, &progress));
         if let Err(error) = built {
             if let Some(task) = task.take() {
                 task.failed();
@@ -140,7 +144,8 @@ pub fn has_pip() -> bool {
 
 /// Whether this program runs as root.
 pub fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+    // SAFETY: the call has no argument and cannot fail.
+    unsafe { libc::geteuid() == 0 }
 }
 
 /// The program of that name on the PATH.
@@ -190,7 +195,9 @@ fn what_apt_would_do(install: &[&str]) -> Vec<String> {
     let asked = process::run(apt_get(install).arg("--assume-no"), None, &mut |_, _| {});
     let text = asked.map(|finished| finished.stdout).unwrap_or_default();
     let told = |line: &&str| {
-        ["Need to get", "After this operation", "The following NEW"].iter().any(|start| line.starts_with(start))
+        ["Need to get", "After this operation", "The following NEW"]
+            .iter()
+            .any(|start| line.starts_with(start))
             || line.starts_with("  ")
     };
     text.lines().filter(told).map(str::to_owned).collect()
@@ -198,7 +205,8 @@ fn what_apt_would_do(install: &[&str]) -> Vec<String> {
 
 /// The version that apt would install.
 pub fn candidate_of(package: &str) -> Option<String> {
-    let text = process::output(Command::new("apt-cache").env("LC_ALL", "C").args(["policy", package])).ok()?;
+    let text =
+        process::output(Command::new("apt-cache").env("LC_ALL", "C").args(["policy", package])).ok()?;
     let version = text.lines().find_map(|line| line.trim().strip_prefix("Candidate:"))?.trim().to_owned();
     (version != "(none)").then_some(version)
 }

@@ -96,10 +96,9 @@ pub fn demo(device: Device) -> Vec<Step> {
 fn odd_sizes(device: Device, pes: u32) -> (Vec<u64>, Vec<[u64; 4]>) {
     let smallest = u64::from(pes) + 2;
     match device {
-        Device::Cuda => (
-            vec![1, 1_000_003, 1 << 22],
-            vec![[3, smallest, 5, 1], [129, 67, 51, 7], [1023, 1025, 100, 10]],
-        ),
+        Device::Cuda => {
+            (vec![1, 1_000_003, 1 << 22], vec![[3, smallest, 5, 1], [129, 67, 51, 7], [1023, 1025, 100, 10]])
+        }
         Device::Emulated => (vec![1, 1003], vec![[3, smallest, 3, 1], [67, 19, 7, 2]]),
     }
 }
@@ -119,7 +118,7 @@ pub fn examples(device: Device, pes: &[u32]) -> Vec<Step> {
 pub fn test(device: Device) -> Vec<Step> {
     let conformance = [1, 2, 3, 4, 8].map(|pes| Step {
         limit: Duration::from_secs(900),
-        ..Step::new("conformance", &[], pes, Reads::Nothing)
+        ..Step::new("conformance", &[u64::from(pes)], pes, Reads::Nothing)
     });
     conformance.into_iter().chain(examples(device, &[1, 2, 4, 8])).collect()
 }

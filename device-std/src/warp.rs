@@ -1,4 +1,7 @@
 //! Warp collectives: shuffles and votes. All threads of the warp call them together.
+//!
+//! The value of a lane that the warp does not have (a block's last warp may have fewer than 32 threads) is not
+//! specified.
 
 use crate::arch::warp;
 use crate::scope;
@@ -89,13 +92,13 @@ pub fn shuffle<T: Shuffle>(value: T, lane: u32) -> T {
     each_half(value, |half| warp::shuffle_idx(scope::warp_mask(), half, lane))
 }
 
-/// The value of the lane `delta` above; past the end, the own one.
+/// The value of the lane `delta` above; past lane 31, the own one.
 #[inline(always)]
 pub fn shuffle_down<T: Shuffle>(value: T, delta: u32) -> T {
     each_half(value, |half| warp::shuffle_down(scope::warp_mask(), half, delta))
 }
 
-/// The value of the lane `delta` below; before the start, the own one.
+/// The value of the lane `delta` below; before lane 0, the own one.
 #[inline(always)]
 pub fn shuffle_up<T: Shuffle>(value: T, delta: u32) -> T {
     each_half(value, |half| warp::shuffle_up(scope::warp_mask(), half, delta))

@@ -5,19 +5,20 @@ use crate::device::{Device, DeviceShared};
 use crate::error::Error;
 use crate::host::HostThread;
 use crate::memory::{self, HostMemory, HostRegistration, Reservation, Table};
-use crate::{panics, worker};
+use crate::{panics, stack, worker};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What the machine is like. Start from [`Default`]: four multiprocessors of an `sm_90` per device.
+/// What the machine is like. Start from [`Default`]: two small multiprocessors with the limits of an `sm_90`
+/// per device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineConfig {
     /// Devices; each takes one operating-system thread. Default 1.
     pub devices: u32,
-    /// Streaming multiprocessors per device. Default 4.
+    /// Streaming multiprocessors per device. Default 2.
     pub sms: u32,
-    /// Threads that a multiprocessor holds. Default 2048.
+    /// Threads that a multiprocessor holds. Default 1024.
     pub threads_per_sm: u32,
     /// Blocks that a multiprocessor holds. Default 32.
     pub blocks_per_sm: u32,
@@ -49,8 +50,8 @@ impl Default for MachineConfig {
     fn default() -> Self {
         Self {
             devices: 1,
-            sms: 4,
-            threads_per_sm: 2048,
+            sms: 2,
+            threads_per_sm: 1024,
             blocks_per_sm: 32,
             shared_per_block: 227 * 1024,
             shared_per_sm: 228 * 1024,
@@ -66,6 +67,15 @@ impl Default for MachineConfig {
 }
 
 impl MachineConfig {
+    /// With `devices` devices, each no larger than lets the residents of all of them have stacks at once: a
+    /// process has room for about 30,000 emulated threads.
+    #[must_use]
+    pub fn with_devices(self, devices: u32) -> Self {
+        let each = stack::limit() / u64::from(devices.max(1)) / u64::from(self.sms.max(1));
+        let room = u32::try_from(each / 32 * 32).unwrap_or(u32::MAX).max(32);
+        Self { devices, threads_per_sm: self.threads_per_sm.min(room), ..self }
+    }
+
     fn check(&self) -> Result<(), Error> {
         let positive = "at least 1";
         for (field, found, good, needed) in [

@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn as_many_blocks_can_be_placed_as_the_calculator_says() {
-        let config = MachineConfig::default();
+        let config = MachineConfig { sms: 4, threads_per_sm: 2048, ..MachineConfig::default() };
         for (threads, shared, expected) in [
             (1, 0, 4 * 32),
             (32, 0, 4 * 32),

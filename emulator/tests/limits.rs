@@ -45,7 +45,7 @@ fn a_collective_launch_beyond_residency_is_refused() {
 #[test]
 fn a_launch_beyond_the_stacks_of_the_process_is_refused() {
     // As many threads as no process has maps for.
-    let config = MachineConfig { sms: 4096, ..MachineConfig::default() };
+    let config = MachineConfig { sms: 4096, threads_per_sm: 2048, ..MachineConfig::default() };
     let job = Job::new(1, config);
     let launch = job.kernel(0, (8192, 1024), |_| ());
     let error = job.pes[0].stream.launch(launch).expect_err("too many threads");

@@ -11,7 +11,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[test]
 fn launches_share_the_stacks_of_the_process() {
     // Room on the devices for far more threads than a process can have.
-    let job = Job::new(2, MachineConfig { devices: 2, sms: 1 << 12, ..MachineConfig::default() });
+    let job = Job::new(
+        2,
+        MachineConfig { devices: 2, sms: 1 << 12, threads_per_sm: 2048, ..MachineConfig::default() },
+    );
     let error = job.pes[0].stream.launch(job.kernel(0, (8192, 1024), |_| ())).expect_err("too many");
     let Error::TooManyThreads { limit, .. } = error else { panic!("{error}") };
 

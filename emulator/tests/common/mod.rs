@@ -57,7 +57,10 @@ impl Job {
 
     /// One PE per device.
     pub fn devices(devices: u32) -> Self {
-        Self::new(devices, MachineConfig { devices, ..MachineConfig::default() })
+        Self::new(
+            devices,
+            MachineConfig { devices, sms: 4, threads_per_sm: 2048, ..MachineConfig::default() },
+        )
     }
 
     pub fn with_deadline(self, deadline: u64) -> Self {

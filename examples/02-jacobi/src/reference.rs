@@ -5,16 +5,16 @@ use crate::Problem;
 
 /// The final grid and the squared residual at each check.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Solution {
+pub(crate) struct Solution {
     /// `height` rows of `width`.
-    pub grid: Vec<f32>,
+    pub(crate) grid: Vec<f32>,
     /// One per check.
-    pub residuals: Vec<f64>,
+    pub(crate) residuals: Vec<f64>,
 }
 
 impl Solution {
     /// Whether both have the same bits.
-    pub fn same_bits(&self, other: &Self) -> bool {
+    pub(crate) fn same_bits(&self, other: &Self) -> bool {
         let bits = |grid: &[f32]| grid.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         let wide = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         self.grid.len() == other.grid.len()
@@ -24,7 +24,7 @@ impl Solution {
 }
 
 /// Solves `problem` with `threads` threads per block as the kernel counts them.
-pub fn solve(problem: Problem, threads: usize) -> Solution {
+pub(crate) fn solve(problem: Problem, threads: usize) -> Solution {
     let (width, height) = (problem.width as usize, problem.height as usize);
     let mut from: Vec<f32> = (0..width * height).map(|i| problem.initial(i / width, i % width)).collect();
     let mut to = from.clone();

@@ -18,23 +18,23 @@ pub(super) struct Report {
 
 impl Report {
     /// Counts a row of `rule`; called by one PE.
-    pub fn row(&self, rule: &'static str) {
+    pub(super) fn row(&self, rule: &'static str) {
         self.rows.fetch_add(1, Ordering::Relaxed);
         *lock(&self.rules).entry(rule).or_default() += 1;
     }
 
     /// Rows so far.
-    pub fn rows(&self) -> u64 {
+    pub(super) fn rows(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
     }
 
     /// Records a failure.
-    pub fn fail(&self, what: String) {
+    pub(super) fn fail(&self, what: String) {
         lock(&self.failures).push(what);
     }
 
     /// Prints the rules, the failures and the totals.
-    pub fn finish(&self) -> ExitCode {
+    pub(super) fn finish(&self) -> ExitCode {
         let rules = lock(&self.rules);
         for (rule, rows) in rules.iter() {
             println!("rule {rule}: {rows} rows");
@@ -69,12 +69,12 @@ pub(super) struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// Allocates; collective.
-    pub fn new(shmem: &'a Shmem, report: &'a Report) -> Result<Self> {
+    pub(super) fn new(shmem: &'a Shmem, report: &'a Report) -> Result<Self> {
         Ok(Self { shmem, report, signals: shmem.alloc_signals(4)? })
     }
 
     /// Signals back to 0; collective.
-    pub fn reset_signals(&self) -> Result<()> {
+    pub(super) fn reset_signals(&self) -> Result<()> {
         for i in 0..self.signals.len() {
             self.signals.set(i, 0)?;
         }
@@ -82,13 +82,13 @@ impl<'a> Bench<'a> {
     }
 
     /// The PE after this one, and the one before.
-    pub fn neighbours(&self) -> (u32, u32) {
+    pub(super) fn neighbours(&self) -> (u32, u32) {
         let (me, n) = (self.shmem.my_pe(), self.shmem.n_pes());
         ((me + 1) % n, (me + n - 1) % n)
     }
 
     /// Launches, waits for all PEs, and checks: `expected` against `seen`, on this PE.
-    pub fn row<T: PartialEq + std::fmt::Debug>(
+    pub(super) fn row<T: PartialEq + std::fmt::Debug>(
         &self,
         rule: &'static str,
         what: impl Fn() -> String,
@@ -114,12 +114,12 @@ impl<'a> Bench<'a> {
     }
 
     /// A symmetric vector of [`ROOM`] zeros; collective.
-    pub fn symmetric<T: Pod>(&self) -> Result<SymVec<T>> {
+    pub(super) fn symmetric<T: Pod>(&self) -> Result<SymVec<T>> {
         self.shmem.alloc_zeroed(ROOM)
     }
 
     /// Local zeros.
-    pub fn local<T: Pod>(&self, elements: usize) -> Result<DeviceVec<T>> {
+    pub(super) fn local<T: Pod>(&self, elements: usize) -> Result<DeviceVec<T>> {
         self.shmem.device_zeroed(elements)
     }
 }

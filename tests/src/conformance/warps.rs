@@ -29,8 +29,15 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
             "shuffles and votes see the lanes of the warp",
             || format!("{threads} threads"),
             || collectives::launch(shmem, LaunchConfig::blocks(1).threads(threads), &out),
-            || out.read(),
-            |i| expected(i as u64 / 8, i as u64 % 8, u64::from(threads)),
+            || {
+                Ok(out
+                    .read()?
+                    .into_iter()
+                    .enumerate()
+                    .map(|(i, value)| specified(i, threads).and(Some(value)))
+                    .collect())
+            },
+            |i| specified(i, threads),
         )?;
     }
     let data = bench.local::<u32>(256)?;
@@ -44,25 +51,31 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
     )
 }
 
-/// What the kernel `collectives` writes for a thread.
-fn expected(thread: u64, result: u64, threads: u64) -> u64 {
+/// [`expected`] for element `i` of the kernel's output.
+fn specified(i: usize, threads: u32) -> Option<u64> {
+    expected(i as u64 / 8, i as u64 % 8, u64::from(threads))
+}
+
+/// What the kernel `collectives` writes for a thread; `None` where the source lane is not in the warp, whose
+/// value is not specified.
+fn expected(thread: u64, result: u64, threads: u64) -> Option<u64> {
     let (lane, size) = (thread % 32, (threads - thread / 32 * 32).min(32));
-    let or_own = |from: Option<u64>| from.filter(|&from| from < size).unwrap_or(lane);
+    let within = |from: u64| (from < size).then_some(from);
     match result {
-        // A source lane outside the warp: undefined on the hardware, so the rule only speaks of full ones.
-        0 => {
-            if size > 3 {
-                30
+        0 => within(3).map(|from| from * 10),
+        // The last and the first lane of a full warp keep their own.
+        1 => {
+            if lane == 31 {
+                Some(31)
             } else {
-                lane * 10
+                within(lane + 1)
             }
         }
-        1 => or_own(Some(lane + 1)),
-        2 => or_own(lane.checked_sub(1)),
-        3 => or_own(Some(lane ^ 5)) << 33 | 1,
-        4 => u64::from(size > 2),
-        5 => u64::from(size < 32),
-        6 => (0..size).filter(|lane| lane & 1 == 1).fold(0, |bits, lane| bits | 1 << lane),
-        _ => size,
+        2 => Some(lane.saturating_sub(1)),
+        3 => within(lane ^ 5).map(|from| from << 33 | 1),
+        4 => Some(u64::from(size > 2)),
+        5 => Some(u64::from(size < 32)),
+        6 => Some((0..size).filter(|lane| lane & 1 == 1).fold(0, |bits, lane| bits | 1 << lane)),
+        _ => Some(size),
     }
 }

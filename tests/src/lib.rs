@@ -7,3 +7,16 @@ pub mod kernels;
 pub mod conformance;
 
 oxshmem_device::kernels!();
+
+/// The guide's and the README's code, compiled and run.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../docs/src/getting-started.md")]
+    mod getting_started {}
+    #[doc = include_str!("../../docs/src/kernels.md")]
+    mod kernels {}
+    #[doc = include_str!("../../docs/src/failures.md")]
+    mod failures {}
+}

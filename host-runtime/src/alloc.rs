@@ -38,6 +38,8 @@ pub(crate) struct Heap {
     taken: BTreeMap<AllocationId, Taken>,
     next: AllocationId,
     n_pes: u32,
+    /// Bytes for allocations.
+    limit: u64,
 }
 
 #[derive(Debug)]
@@ -50,11 +52,13 @@ struct Taken {
 }
 
 impl Heap {
-    /// Maps the control area; everything behind it is for allocations.
-    pub(crate) fn new(mut space: AddressSpace, n_pes: u32) -> Result<Self> {
+    /// Maps the control area; what is reserved behind it, `limit` bytes at most, is for allocations.
+    pub(crate) fn new(mut space: AddressSpace, n_pes: u32, limit: Option<u64>) -> Result<Self> {
         space.grow_to(control::BYTES)?;
-        let ranges = RangeAllocator::new(control::BYTES / UNIT..space.reserved() / UNIT);
-        Ok(Self { space, ranges, taken: BTreeMap::new(), next: AllocationId(0), n_pes })
+        let reserved = space.reserved() - control::BYTES;
+        let limit = limit.map_or(reserved, |limit| limit.min(reserved));
+        let ranges = RangeAllocator::new(control::BYTES / UNIT..(control::BYTES + limit) / UNIT);
+        Ok(Self { space, ranges, taken: BTreeMap::new(), next: AllocationId(0), n_pes, limit })
     }
 
     /// Takes a range on every PE.
@@ -93,7 +97,7 @@ impl Heap {
     }
 
     fn out_of_memory(&self, units: u64) -> Error {
-        let (limit, used) = (self.space.reserved() - control::BYTES, self.used());
+        let (limit, used) = (self.limit, self.used());
         let physical = self.space.mapped() - control::BYTES - used + self.space.free_per_pe();
         Error::OutOfMemory {
             what: "symmetric heap per PE",

@@ -43,7 +43,7 @@ const DEADLINE: Variable = Variable {
     name: "OXSHMEM_DEADLINE",
     values: "a positive number of seconds (2.5), or one with a unit (30s, 500ms)",
     default: "30s",
-    meaning: "how long one wait may take, in a kernel and on the host, before it is an error",
+    meaning: "how long one wait may take, in a kernel and on the host, before it is an error; a PE that waits for another's running kernel gives up after four deadlines and 10 s",
 };
 const HEAP: Variable = Variable {
     name: "OXSHMEM_HEAP",
@@ -68,7 +68,15 @@ const EMULATED_MEMORY: Variable = Variable {
 pub const VARIABLES: &[Variable] = &[PES, DEVICE, PATH, DEADLINE, HEAP, EMULATED_DEVICES, EMULATED_MEMORY];
 
 /// Variables that other parts of oxshmem read: no warning for them.
-const ELSEWHERE: &[&str] = &["OXSHMEM_RUSTC", "OXSHMEM_DEVICE_BUILD"];
+const ELSEWHERE: &[&str] = &[
+    "OXSHMEM_CACHE",
+    "OXSHMEM_CARGO",
+    "OXSHMEM_DEVICE_BUILD",
+    "OXSHMEM_PTX",
+    "OXSHMEM_PTXAS",
+    "OXSHMEM_RUSTC",
+    "OXSHMEM_TEST_FULL",
+];
 
 /// What the environment asks for; `None` where it says nothing.
 #[derive(Debug, Default, PartialEq)]

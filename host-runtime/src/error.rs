@@ -102,6 +102,20 @@ pub enum Error {
         /// What oxshmem was doing.
         doing: &'static str,
     },
+    /// A kernel crashed on a GPU, and took the process's context on this GPU with it.
+    #[error(
+        "a kernel crashed ({name} ({code}): {text}), found while {doing}: a plain Rust panic or a wild access in a kernel does this; nothing more can run on this GPU in this process, and recover() does not help; run the program with OXSHMEM_DEVICE=emulated to see where"
+    )]
+    KernelCrashed {
+        /// The driver's result.
+        code: u32,
+        /// The result's name.
+        name: String,
+        /// The driver's explanation.
+        text: String,
+        /// What oxshmem was doing.
+        doing: &'static str,
+    },
     /// The emulated GPU refused something.
     #[error("the emulated GPU failed while {doing}: {what}")]
     Emulated {
@@ -156,10 +170,7 @@ pub enum Error {
         calls: Vec<String>,
     },
     /// Some PEs did not come to a collective call in time.
-    #[error(
-        "PE {pe} waited {waited:?} in {call}; missing: {}; they may be stuck in host code, or have skipped the call",
-        list_pes(missing)
-    )]
+    #[error("PE {pe} waited {:.1} s in {call}; missing: {}; {}", waited.as_secs_f64(), list_pes(missing), why_absent(in_kernels))]
     Absent {
         /// The PE that waited.
         pe: u32,
@@ -167,6 +178,8 @@ pub enum Error {
         call: String,
         /// The PEs that did not come.
         missing: Vec<u32>,
+        /// Those of them that wait for their own kernels.
+        in_kernels: Vec<u32>,
         /// How long it waited.
         waited: Duration,
     },
@@ -413,6 +426,16 @@ fn because(cause: &Option<String>) -> String {
 fn list_calls(calls: &[String]) -> String {
     let each: Vec<String> = calls.iter().enumerate().map(|(pe, call)| format!("PE {pe}: {call}")).collect();
     each.join("; ")
+}
+
+fn why_absent(in_kernels: &[u32]) -> String {
+    if in_kernels.is_empty() {
+        return "they may be stuck in host code, or have skipped the call".into();
+    }
+    format!(
+        "{} still wait for their kernels: these are stuck, or need a longer OXSHMEM_DEADLINE",
+        list_pes(in_kernels)
+    )
 }
 
 /// `PE 1`, or `PEs 0, 3`.

@@ -109,8 +109,8 @@ impl Display for Failure {
             _ if matches!(self.cause, Cause::IndexOutOfRange | Cause::SharedMemory) => {}
             (Place::Control(what), _) => write!(f, " on the {what} word at heap offset {:#x}", self.offset)?,
             (Place::Allocation { number, holds, element }, operation) => {
-                let word = if waits_for_signal(operation) { "signal " } else { "" };
-                write!(f, " on {word}at heap offset {:#x} ", self.offset)?;
+                let word = if names_a_signal(operation) { " on signal" } else { "" };
+                write!(f, "{word} at heap offset {:#x} ", self.offset)?;
                 write!(f, "(allocation #{number} {holds:?}, element {element})")?;
             }
             (Place::Nothing, _) => write!(f, " at heap offset {:#x} (not allocated)", self.offset)?,
@@ -150,7 +150,7 @@ impl Display for Failure {
     }
 }
 
-fn waits_for_signal(operation: Operation) -> bool {
+fn names_a_signal(operation: Operation) -> bool {
     matches!(
         operation,
         Operation::WaitUntil

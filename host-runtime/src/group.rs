@@ -50,10 +50,20 @@ pub(crate) enum Outcome {
     Allocated(Arc<Allocation>),
 }
 
+/// What a PE that is missing from a rendezvous is doing, and since when.
+#[derive(Clone, Copy, Debug)]
+enum Doing {
+    /// It runs host code: it may take one deadline to come.
+    Host(Instant),
+    /// It waits for its kernels, whose own waits are bounded: it may take `kernel_patience`.
+    Kernels(Instant),
+}
+
 /// The PEs of one process.
 #[derive(Debug)]
 pub(crate) struct Group {
     deadline: Duration,
+    kernel_patience: Duration,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -68,20 +78,22 @@ struct State {
     result: Result<Outcome>,
     /// PEs whose closure has returned.
     returned: Vec<bool>,
+    doing: Vec<Doing>,
     /// The first PE that failed, and how.
     failed: Option<(u32, Error)>,
 }
 
 impl Group {
-    pub(crate) fn new(n_pes: u32, deadline: Duration) -> Self {
+    pub(crate) fn new(n_pes: u32, deadline: Duration, kernel_patience: Duration) -> Self {
         let state = State {
             generation: 0,
             arrivals: vec![None; n_pes as usize],
             result: Ok(Outcome::Done),
             returned: vec![false; n_pes as usize],
+            doing: vec![Doing::Host(Instant::now()); n_pes as usize],
             failed: None,
         };
-        Self { deadline, state: Mutex::new(state), changed: Condvar::new() }
+        Self { deadline, kernel_patience, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// Comes to a rendezvous and waits for the others. `lead` is run once, by the last to arrive, while the
@@ -128,23 +140,27 @@ impl Group {
             if state.generation != own {
                 return state.result.clone();
             }
-            let waited = start.elapsed();
             if let Some(error) = state.failure_for(pe).or_else(|| state.returned_error(pe, &call)) {
                 state.arrivals[pe as usize] = None;
                 return Err(error);
             }
-            if waited >= self.deadline {
+            let rest = state.patience(start, self.deadline, self.kernel_patience);
+            if rest.is_zero() {
                 // Over for all that came, so that each of them names the same PEs.
-                let (missing, call) = (state.missing(), call.to_string());
-                state.result = Err(Error::Absent { pe, call, missing, waited: self.deadline });
+                state.result = Err(state.absent(pe, &call, start.elapsed()));
                 state.arrivals.fill_with(|| None);
                 state.generation += 1;
                 self.changed.notify_all();
                 return state.result.clone();
             }
-            let rest = self.deadline - waited;
             state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Notes that a PE starts to wait for its kernels, or has done so.
+    pub(crate) fn waits_for_kernels(&self, pe: u32, waits: bool) {
+        let now = Instant::now();
+        self.lock().doing[pe as usize] = if waits { Doing::Kernels(now) } else { Doing::Host(now) };
     }
 
     /// Notes that a PE ended because `failed` failed, and tells those that wait. Only the first failure counts;
@@ -198,6 +214,23 @@ impl State {
         (!returned.is_empty()).then(|| Error::Returned { pe, call: call.to_string(), returned })
     }
 
+    /// How much longer the missing PEs may take, for one that waits since `start`.
+    fn patience(&self, start: Instant, deadline: Duration, kernels: Duration) -> Duration {
+        let until = |pe: u32| match self.doing[pe as usize] {
+            Doing::Host(since) => since.max(start) + deadline,
+            Doing::Kernels(since) => since.max(start) + kernels,
+        };
+        let first = self.missing().into_iter().map(until).min();
+        first.map_or(deadline, |first| first.saturating_duration_since(Instant::now()))
+    }
+
+    fn absent(&self, pe: u32, call: &Call, waited: Duration) -> Error {
+        let missing = self.missing();
+        let waits = |pe: &u32| matches!(self.doing[*pe as usize], Doing::Kernels(_));
+        let in_kernels = missing.iter().copied().filter(waits).collect();
+        Error::Absent { pe, call: call.to_string(), missing, in_kernels, waited }
+    }
+
     fn missing(&self) -> Vec<u32> {
         (0..).zip(&self.arrivals).filter(|(_, arrival)| arrival.is_none()).map(|(pe, _)| pe).collect()
     }
@@ -222,6 +255,10 @@ fn conclude(arrivals: &[Arrival], lead: impl FnOnce(&[Arrival]) -> Result<Outcom
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn pes(n_pes: u32, deadline: Duration) -> Group {
+        Group::new(n_pes, deadline, 10 * deadline)
+    }
 
     fn arrival(call: Call) -> Arrival {
         Arrival { call, released: Vec::new(), trouble: None }
@@ -251,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_last_to_arrive_leads_and_all_get_the_result() {
-        let (group, led) = (Group::new(4, Duration::from_secs(10)), Mutex::new(0));
+        let (group, led) = (pes(4, Duration::from_secs(10)), Mutex::new(0));
         let errors = all(4, &group, |pe| {
             for _ in 0..100 {
                 let lead = |_: &[Arrival]| {
@@ -268,7 +305,7 @@ mod tests {
 
     #[test]
     fn different_calls_are_an_error_on_every_pe() {
-        let group = Group::new(3, Duration::from_secs(10));
+        let group = pes(3, Duration::from_secs(10));
         let errors = all(3, &group, |pe| {
             let call = if pe == 1 { Call::BarrierAll } else { Call::Free(AllocationId(7)) };
             Some(group.meet(pe, arrival(call), |_| unreachable!()))
@@ -281,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_pe_that_does_not_come_is_named_after_the_deadline() {
-        let group = Group::new(3, Duration::from_millis(50));
+        let group = pes(3, Duration::from_millis(50));
         let errors = all(3, &group, |pe| {
             (pe != 1).then(|| group.meet(pe, arrival(Call::BarrierAll), |_| unreachable!()))
         });
@@ -291,8 +328,23 @@ mod tests {
     }
 
     #[test]
+    fn a_pe_that_waits_for_its_kernels_may_take_longer() {
+        let deadline = Duration::from_millis(50);
+        let group = pes(2, deadline);
+        let errors = all(2, &group, |pe| {
+            if pe == 1 {
+                group.waits_for_kernels(1, true);
+                std::thread::sleep(4 * deadline);
+                group.waits_for_kernels(1, false);
+            }
+            Some(group.meet(pe, arrival(Call::BarrierAll), |_| Ok(Outcome::Done)))
+        });
+        assert_eq!(errors, [None, None]);
+    }
+
+    #[test]
     fn a_pe_that_fails_or_returns_ends_the_wait() {
-        let group = Group::new(2, Duration::from_secs(60));
+        let group = pes(2, Duration::from_secs(60));
         let errors = all(2, &group, |pe| {
             if pe == 1 {
                 group.finish(1);
@@ -302,7 +354,7 @@ mod tests {
         });
         assert!(errors[0].as_ref().unwrap().contains("PE 1 already returned"), "{errors:?}");
 
-        let group = Group::new(2, Duration::from_secs(60));
+        let group = pes(2, Duration::from_secs(60));
         let errors = all(2, &group, |pe| {
             if pe == 1 {
                 group.fail(1, 1, Error::other("no luck"));

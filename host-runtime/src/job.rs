@@ -18,6 +18,11 @@ use std::time::{Duration, Instant};
 const REMEMBERED: usize = 256;
 /// How long the record of the first failure may come after that of a later one.
 const RECORD_PATIENCE: Duration = Duration::from_millis(50);
+/// Beyond this many deadlines, and [`KERNEL_MARGIN`], kernels that should have given up are stuck: a wait takes
+/// one deadline, a grid barrier behind it two, and one more for what follows.
+const KERNEL_DEADLINES: u32 = 4;
+/// See [`KERNEL_DEADLINES`].
+const KERNEL_MARGIN: Duration = Duration::from_secs(10);
 /// The alarm word has these bytes of the host memory to itself; the records follow.
 const ALARM_BYTES: usize = 64;
 
@@ -26,6 +31,8 @@ const ALARM_BYTES: usize = 64;
 pub(crate) struct Job {
     pub(crate) n_pes: u32,
     pub(crate) deadline: Duration,
+    /// How long the kernels of a PE may take when somebody waits for them to end.
+    pub(crate) kernel_patience: Duration,
     pub(crate) group: Group,
     /// Whether any PE's closure has failed: a look that takes no lock.
     pub(crate) any_failed: AtomicBool,
@@ -60,13 +67,19 @@ impl Job {
         let device_of_pe: Vec<Arc<dyn Device>> =
             (0..config.pes as usize).map(|pe| devices[pe % devices.len()].clone()).collect();
         let segment = segment_bytes(config, &devices)?;
-        let heap = Heap::new(AddressSpace::new(&device_of_pe, segment)?, config.pes);
+        let heap = Heap::new(AddressSpace::new(&device_of_pe, segment)?, config.pes, config.heap_limit);
         let heap = heap.map_err(|error| heap_error(error, config, &devices))?;
         let shared = devices[0].host_memory(ALARM_BYTES + config.pes as usize * size_of::<ErrorRecord>())?;
+        // An emulated kernel may take any time, and its waits expire by the emulator's own clock.
+        let kernel_patience = match devices[0].info().emulated {
+            true => Duration::from_secs(1 << 32),
+            false => config.deadline * KERNEL_DEADLINES + KERNEL_MARGIN,
+        };
         Ok(Self {
             n_pes: config.pes,
             deadline: config.deadline,
-            group: Group::new(config.pes, config.deadline),
+            group: Group::new(config.pes, config.deadline, kernel_patience),
+            kernel_patience,
             any_failed: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             bases: heap.bases(),

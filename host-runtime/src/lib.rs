@@ -6,6 +6,43 @@
 //! [`Launcher`](oxshmem_device::launch::Launcher)) and synchronises. Kernels run on NVIDIA GPUs, or on an
 //! emulated GPU where there is none. What goes wrong is an [`Error`], never a hang.
 //!
+//! ```
+//! use oxshmem_device::prelude::*;
+//!
+//! /// Sends `src` to the right neighbour and waits for the left one's data.
+//! #[nvshmem_kernel]
+//! fn ring_shift(shmem: Collective, dst: Sym<[f32]>, src: Sym<[f32]>, ready: Sym<Signal>, round: u64) {
+//!     let block = shmem.block();
+//!     block.put_signal(dst, src, ready, SignalOp::Set(round), shmem.next_pe());
+//!     block.wait_reached(ready, round);
+//! }
+//!
+//! fn main() -> oxshmem::Result<()> {
+//!     let received = oxshmem::run_local(2, |shmem| {
+//!         let me = shmem.my_pe() as f32;
+//!         let src = shmem.alloc_from_fn(1024, |i| me * 1000.0 + i as f32)?;
+//!         let dst = shmem.alloc_zeroed::<f32>(1024)?;
+//!         let ready = shmem.alloc_signals(1)?;
+//!         ring_shift::launch(&shmem, LaunchConfig::blocks(1).threads(64), &dst, &src, ready.at(0), 1)?;
+//!         shmem.barrier_all()?;
+//!         dst.read()
+//!     })?;
+//!     assert_eq!(received[0][7], 1007.0);
+//!     assert_eq!(received[1][7], 7.0);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! How a run can end, and who learns of it:
+//!
+//! | what happens | where it shows |
+//! |---|---|
+//! | a PE's closure returns an error or panics | the others' blocking calls: [`Error::PeFailed`]; [`run`] returns the PE's own error |
+//! | a wait in a kernel expires, a range or PE is wrong | every PE: [`Error::Poisoned`] with the first failing thread, until all call [`Shmem::recover`] |
+//! | a kernel panics on the emulator | its PE: [`Error::KernelFailed`], the others: [`Error::PeFailed`] |
+//! | a kernel panics on a GPU | [`Error::KernelCrashed`]; the process must end |
+//! | a PE does not come to a collective call | those that came: [`Error::Absent`], [`Error::Returned`] |
+//!
 //! | module | what it holds |
 //! |---|---|
 //! | [`mod@env`] | the environment variables |

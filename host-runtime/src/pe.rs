@@ -10,13 +10,6 @@ use crate::launch::Kernels;
 use oxshmem_device::abi::control;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// Beyond this many deadlines, and [`DRAIN_MARGIN`], a kernel that should have given up is stuck: a wait takes
-/// one deadline, a grid barrier behind it two, and one more for what follows.
-const DRAIN_DEADLINES: u32 = 4;
-/// See [`DRAIN_DEADLINES`].
-const DRAIN_MARGIN: Duration = Duration::from_secs(10);
 
 /// A PE.
 #[derive(Debug)]
@@ -183,11 +176,21 @@ impl Pe {
             Some(Some(slot)) if slot.is_busy() => slot.queue.clone(),
             _ => return Ok(()),
         };
+        if self.look(slot, &*queue)? {
+            return Ok(());
+        }
+        self.job.group.waits_for_kernels(self.me, true);
+        let result = self.wait_for(slot, &*queue);
+        self.job.group.waits_for_kernels(self.me, false);
+        result
+    }
+
+    fn wait_for(&self, slot: usize, queue: &dyn Queue) -> Result<()> {
         let mut attempt = 0;
-        while !self.look(slot, &*queue)? {
+        while !self.look(slot, queue)? {
             // All waits of the job count from the same moment, so that together they take no longer than one.
             if let Some((since, why)) = self.job.failing()
-                && since.elapsed() > self.job.deadline * DRAIN_DEADLINES + DRAIN_MARGIN
+                && since.elapsed() > self.job.kernel_patience
             {
                 return Err(Error::StreamStuck { pe: self.me, waited: since.elapsed(), why });
             }

@@ -270,5 +270,5 @@ fn a_pe_that_allocates_alone_learns_who_is_missing() {
             Ok(())
         })
         .unwrap_err();
-    says(error, &["PE 0 waited 200ms in alloc_zeroed of 1 f32", "missing: PE 1"]);
+    says(error, &["PE 0 waited 0.2 s in alloc_zeroed of 1 f32", "missing: PE 1"]);
 }

@@ -38,6 +38,7 @@ impl Emulated {
         let info = DeviceInfo {
             name: format!("emulated GPU {}", device.index()),
             model: "emulated GPU".into(),
+            emulated: true,
             ordinal: device.index(),
             multiprocessors: config.sms,
             memory: device.memory().1,

@@ -26,6 +26,7 @@ pub(crate) struct DeviceInfo {
     pub(crate) name: String,
     /// Without its number.
     pub(crate) model: String,
+    pub(crate) emulated: bool,
     /// Its number among the process's devices.
     pub(crate) ordinal: u32,
     pub(crate) multiprocessors: u32,

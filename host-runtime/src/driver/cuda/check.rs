@@ -21,7 +21,18 @@ pub(super) fn check(result: CUresult, call: &'static str, doing: &'static str) -
     if result == CUresult::CUDA_SUCCESS {
         return Ok(());
     }
-    Err(Error::Cuda { call, code: result as u32, name: name(result), text: text(result), doing })
+    let (code, name, text) = (result as u32, name(result), text(result));
+    match result {
+        CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+        | CUresult::CUDA_ERROR_ASSERT
+        | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+        | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+        | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+        | CUresult::CUDA_ERROR_INVALID_PC
+        | CUresult::CUDA_ERROR_LAUNCH_FAILED => Err(Error::KernelCrashed { code, name, text, doing }),
+        _ => Err(Error::Cuda { call, code, name, text, doing }),
+    }
 }
 
 /// A result's name, as `CUDA_ERROR_INVALID_VALUE`.

@@ -97,6 +97,7 @@ pub(super) fn describe(device: CUdevice, ordinal: u32, granule: u64) -> Result<D
     Ok(DeviceInfo {
         name,
         model,
+        emulated: false,
         ordinal,
         multiprocessors: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         memory: memory as u64,

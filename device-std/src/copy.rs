@@ -220,9 +220,9 @@ unsafe fn ragged<D: Space, S: Space, W: Word>(target: u64, source: u64, bytes: u
             let head = if to_grid < bytes { to_grid } else { bytes };
             let body = (bytes - head) & !15;
             let tail = bytes - head - body;
-            strided::<D, S, W>(target, source, head / unit, rank, size);
+            each::<D, S, W>(target, source, head, rank * unit, size * unit);
             strided::<D, S, V16>(target + head, source + head, body / 16, rank, size);
-            strided::<D, S, W>(target + head + body, source + head + body, tail / unit, rank, size);
+            each::<D, S, W>(target + head + body, source + head + body, tail, rank * unit, size * unit);
         } else {
             strided::<D, S, W>(target, source, bytes / unit, rank, size);
         }
@@ -251,9 +251,19 @@ unsafe fn strided<D: Space, S: Space, W: Word>(target: u64, source: u64, count: 
             D::store(target + at + 3 * step, d);
             at += 4 * step;
         }
-        while at < end {
-            D::store(target + at, S::load::<W>(source + at));
-            at += step;
-        }
+        each::<D, S, W>(target, source, end, at, step);
+    }
+}
+
+/// Copies the aligned words at `at`, `at + step`, … before `end`, in bytes, one by one.
+///
+/// # Safety
+/// As [`copy`], with `W` for the element.
+#[inline(always)]
+unsafe fn each<D: Space, S: Space, W: Word>(target: u64, source: u64, end: u64, mut at: u64, step: u64) {
+    while at < end {
+        // SAFETY: the caller vouches for every offset below `end`.
+        unsafe { D::store(target + at, S::load::<W>(source + at)) };
+        at += step;
     }
 }

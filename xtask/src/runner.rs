@@ -176,8 +176,9 @@ fn run_one(step: &Step, programs: &Path, machine: &Machine) -> Result<Finished> 
 
 fn judge(step: &Step, finished: &Finished) -> Result<()> {
     if !finished.ok() {
-        let last = finished.stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-        bail!("{} ({last})", finished.verdict());
+        let last = |text: &'_ str| text.lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned);
+        let said = last(&finished.stderr).or_else(|| last(&finished.stdout));
+        bail!("{} ({})", finished.verdict(), said.as_deref().unwrap_or("it said nothing"));
     }
     if matches!(step.reads, Reads::Nothing | Reads::Rows) {
         return Ok(());

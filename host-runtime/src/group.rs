@@ -19,6 +19,12 @@ pub(crate) enum Call {
     RecoverReset,
 }
 
+impl Call {
+    fn recovers(&self) -> bool {
+        matches!(self, Self::RecoverDrained | Self::RecoverReset)
+    }
+}
+
 impl Display for Call {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -37,10 +43,11 @@ impl Display for Call {
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) call: Call,
-    /// Allocations that this PE has released and that no work of it uses any more, since its last arrival.
-    pub(crate) released: Vec<AllocationId>,
-    /// What went wrong on this PE before it came. It comes nevertheless, so that the others learn it.
+    /// What went wrong on this PE before it came. It comes nevertheless, so that the others learn it. (Poison
+    /// they learn from the alarm: it sends those that wait home, and the PE does not come.)
     pub(crate) trouble: Option<Error>,
+    /// What a recovery is for. It sends home those that wait in other calls.
+    pub(crate) recovers_from: Option<Error>,
 }
 
 /// What all PEs leave with.
@@ -76,6 +83,8 @@ struct State {
     arrivals: Vec<Option<Arrival>>,
     /// The result of the last one. It stays until the next is over, which needs every PE to have read it.
     result: Result<Outcome>,
+    /// What a PE's arrival was ended with before the rendezvous was over.
+    sent_home: Vec<Option<Error>>,
     /// PEs whose closure has returned.
     returned: Vec<bool>,
     doing: Vec<Doing>,
@@ -89,6 +98,7 @@ impl Group {
             generation: 0,
             arrivals: vec![None; n_pes as usize],
             result: Ok(Outcome::Done),
+            sent_home: vec![None; n_pes as usize],
             returned: vec![false; n_pes as usize],
             doing: vec![Doing::Host(Instant::now()); n_pes as usize],
             failed: None,
@@ -97,7 +107,7 @@ impl Group {
     }
 
     /// Comes to a rendezvous and waits for the others. `lead` is run once, by the last to arrive, while the
-    /// others wait; every PE passes the same. It sees the arrivals by PE.
+    /// others wait; every PE passes the same.
     ///
     /// # Errors
     /// The own trouble; another PE's trouble or failure; [`Error::CallsDiffer`], [`Error::Absent`],
@@ -106,7 +116,7 @@ impl Group {
         &self,
         pe: u32,
         arrival: Arrival,
-        lead: impl FnOnce(&[Arrival]) -> Result<Outcome>,
+        lead: impl FnOnce() -> Result<Outcome>,
     ) -> Result<Outcome> {
         let own_trouble = arrival.trouble.clone();
         let result = self.arrive_and_wait(pe, arrival, lead);
@@ -120,13 +130,30 @@ impl Group {
         &self,
         pe: u32,
         arrival: Arrival,
-        lead: impl FnOnce(&[Arrival]) -> Result<Outcome>,
+        lead: impl FnOnce() -> Result<Outcome>,
     ) -> Result<Outcome> {
         let mut state = self.lock();
         if let Some(error) = state.failure_for(pe) {
             return Err(error);
         }
         let call = arrival.call.clone();
+        match (&arrival.trouble, &arrival.recovers_from) {
+            (Some(poison @ Error::Poisoned(_)), _) if !call.recovers() => {
+                state.send_home(poison);
+                self.changed.notify_all();
+                return Err(poison.clone());
+            }
+            (_, Some(cause)) => {
+                state.send_home(cause);
+                self.changed.notify_all();
+            }
+            _ => {}
+        }
+        if !call.recovers()
+            && let Some(cause) = state.arrivals.iter().flatten().find_map(|other| other.recovers_from.clone())
+        {
+            return Err(cause);
+        }
         state.arrivals[pe as usize] = Some(arrival);
         if state.arrivals.iter().all(Option::is_some) {
             let arrivals: Vec<Arrival> = state.arrivals.iter_mut().filter_map(Option::take).collect();
@@ -139,6 +166,9 @@ impl Group {
         loop {
             if state.generation != own {
                 return state.result.clone();
+            }
+            if let Some(error) = state.sent_home[pe as usize].take() {
+                return Err(error);
             }
             if let Some(error) = state.failure_for(pe).or_else(|| state.returned_error(pe, &call)) {
                 state.arrivals[pe as usize] = None;
@@ -199,6 +229,15 @@ impl Group {
 }
 
 impl State {
+    /// Ends the wait of those that have come to a call that is no recovery.
+    fn send_home(&mut self, error: &Error) {
+        for (arrival, home) in self.arrivals.iter_mut().zip(&mut self.sent_home) {
+            if arrival.take_if(|arrival| !arrival.call.recovers()).is_some() {
+                *home = Some(error.clone());
+            }
+        }
+    }
+
     fn failure_for(&self, pe: u32) -> Option<Error> {
         match &self.failed {
             Some((failed, cause)) if *failed != pe => {
@@ -236,7 +275,7 @@ impl State {
     }
 }
 
-fn conclude(arrivals: &[Arrival], lead: impl FnOnce(&[Arrival]) -> Result<Outcome>) -> Result<Outcome> {
+fn conclude(arrivals: &[Arrival], lead: impl FnOnce() -> Result<Outcome>) -> Result<Outcome> {
     for (pe, arrival) in (0..).zip(arrivals) {
         if let Some(cause) = &arrival.trouble {
             // A poisoned job is poisoned for all; other trouble is one PE's.
@@ -249,7 +288,7 @@ fn conclude(arrivals: &[Arrival], lead: impl FnOnce(&[Arrival]) -> Result<Outcom
     if arrivals.iter().any(|arrival| arrival.call != arrivals[0].call) {
         return Err(Error::CallsDiffer { calls: arrivals.iter().map(|a| a.call.to_string()).collect() });
     }
-    lead(arrivals)
+    lead()
 }
 
 #[cfg(test)]
@@ -261,7 +300,7 @@ mod tests {
     }
 
     fn arrival(call: Call) -> Arrival {
-        Arrival { call, released: Vec::new(), trouble: None }
+        Arrival { call, trouble: None, recovers_from: None }
     }
 
     fn all(
@@ -291,7 +330,7 @@ mod tests {
         let (group, led) = (pes(4, Duration::from_secs(10)), Mutex::new(0));
         let errors = all(4, &group, |pe| {
             for _ in 0..100 {
-                let lead = |_: &[Arrival]| {
+                let lead = || {
                     *led.lock().unwrap() += 1;
                     Ok(Outcome::Done)
                 };
@@ -308,7 +347,7 @@ mod tests {
         let group = pes(3, Duration::from_secs(10));
         let errors = all(3, &group, |pe| {
             let call = if pe == 1 { Call::BarrierAll } else { Call::Free(AllocationId(7)) };
-            Some(group.meet(pe, arrival(call), |_| unreachable!()))
+            Some(group.meet(pe, arrival(call), || unreachable!()))
         });
         for error in errors {
             let error = error.unwrap();
@@ -320,7 +359,7 @@ mod tests {
     fn a_pe_that_does_not_come_is_named_after_the_deadline() {
         let group = pes(3, Duration::from_millis(50));
         let errors = all(3, &group, |pe| {
-            (pe != 1).then(|| group.meet(pe, arrival(Call::BarrierAll), |_| unreachable!()))
+            (pe != 1).then(|| group.meet(pe, arrival(Call::BarrierAll), || unreachable!()))
         });
         for pe in [0, 2] {
             assert!(errors[pe].as_ref().unwrap().contains("missing: PE 1;"), "{errors:?}");
@@ -337,7 +376,7 @@ mod tests {
                 std::thread::sleep(4 * deadline);
                 group.waits_for_kernels(1, false);
             }
-            Some(group.meet(pe, arrival(Call::BarrierAll), |_| Ok(Outcome::Done)))
+            Some(group.meet(pe, arrival(Call::BarrierAll), || Ok(Outcome::Done)))
         });
         assert_eq!(errors, [None, None]);
     }
@@ -350,7 +389,7 @@ mod tests {
                 group.finish(1);
                 return None;
             }
-            Some(group.meet(pe, arrival(Call::BarrierAll), |_| unreachable!()))
+            Some(group.meet(pe, arrival(Call::BarrierAll), || unreachable!()))
         });
         assert!(errors[0].as_ref().unwrap().contains("PE 1 already returned"), "{errors:?}");
 
@@ -360,7 +399,7 @@ mod tests {
                 group.fail(1, 1, Error::other("no luck"));
                 return None;
             }
-            Some(group.meet(pe, arrival(Call::BarrierAll), |_| unreachable!()))
+            Some(group.meet(pe, arrival(Call::BarrierAll), || unreachable!()))
         });
         assert_eq!(errors[0].as_ref().unwrap(), "PE 1 failed: no luck");
     }

@@ -1,7 +1,7 @@
 //! What the PEs of a process share: the rendezvous, the heap, the devices, and the words in host memory by
 //! which kernels report failure.
 
-use crate::alloc::Heap;
+use crate::alloc::{AllocationId, Heap};
 use crate::config::Config;
 use crate::driver::{self, Device, HostMemory};
 use crate::error::{Error, Result};
@@ -46,6 +46,8 @@ pub(crate) struct Job {
     pub(crate) mapped: AtomicU64,
     /// Number of the run in this process, to tell vectors of different runs apart.
     pub(crate) number: u64,
+    /// What PEs have released and do not use any more; a PE names each of its own once.
+    released: Mutex<Vec<AllocationId>>,
     recent: Vec<Mutex<Recent>>,
     /// When it was first seen that the job has failed, and by what.
     failing: Mutex<Option<(Instant, &'static str)>>,
@@ -86,6 +88,7 @@ impl Job {
             mapped: AtomicU64::new(heap.mapped()),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             recent: (0..config.pes).map(|_| Mutex::new(Recent([(0, ""); REMEMBERED]))).collect(),
+            released: Mutex::new(Vec::new()),
             failing: Mutex::new(None),
             device_of_pe,
             heap: Mutex::new(heap),
@@ -101,6 +104,10 @@ impl Job {
 
     pub(crate) fn heap(&self) -> MutexGuard<'_, Heap> {
         self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn released(&self) -> MutexGuard<'_, Vec<AllocationId>> {
+        self.released.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Device address of the alarm word.

@@ -246,26 +246,37 @@ impl Pe {
         Ok(())
     }
 
-    /// Comes to a rendezvous with everything that this PE has released since the last.
+    /// Comes to a rendezvous. What the PEs have released and do not use any more is free before `lead` runs.
     pub(crate) fn meet(
         &self,
         call: Call,
         trouble: Option<Error>,
         lead: impl FnOnce() -> Result<Outcome>,
     ) -> Result<Outcome> {
-        let released = {
+        self.arrive(Arrival { call, trouble, recovers_from: None }, lead)
+    }
+
+    /// Comes to the first rendezvous of a recovery, when this PE's kernels are over; sends home those that wait
+    /// elsewhere because of the same failure.
+    pub(crate) fn meet_to_recover(&self, trouble: Option<Error>) -> Result<Outcome> {
+        let broken = self.lock().broken.clone();
+        let broken = broken.map(|cause| Error::PeFailed { pe: self.me, cause: Box::new(cause) });
+        let recovers_from = broken.or_else(|| self.job.poisoned());
+        self.arrive(Arrival { call: Call::RecoverDrained, trouble, recovers_from }, || Ok(Outcome::Done))
+    }
+
+    fn arrive(&self, arrival: Arrival, lead: impl FnOnce() -> Result<Outcome>) -> Result<Outcome> {
+        {
             let mut state = self.lock();
             let State { released, streams, .. } = &mut *state;
-            released.extract_if(.., |(_, at)| passed(streams, *at)).map(|(id, _)| id).collect()
-        };
-        let arrival = Arrival { call, released, trouble };
+            let passed = released.extract_if(.., |(_, at)| passed(streams, *at));
+            self.job.released().extend(passed.map(|(id, _)| id));
+        }
         let job = &self.job;
         crate::driver::blocked(|| {
-            job.group.meet(self.me, arrival, |arrivals| {
+            job.group.meet(self.me, arrival, || {
                 let mut heap = job.heap();
-                for id in arrivals.iter().flat_map(|arrival| &arrival.released) {
-                    heap.release(*id);
-                }
+                job.released().drain(..).for_each(|id| heap.release(id));
                 drop(heap);
                 lead()
             })

@@ -93,7 +93,8 @@ impl Shmem {
     /// resets the runtime's own words in every heap. The contents of allocations stay as they are, signals
     /// included: set them as the next kernels need them.
     ///
-    /// Calling it when nothing has failed is allowed and does the same.
+    /// PEs that wait in another collective call get the failure there, so that they can come. Calling it when
+    /// nothing has failed is allowed and does the same.
     ///
     /// # Errors
     /// [`Error::StreamStuck`] if a kernel does not end; [`Error::Cuda`] if the device is lost (a plain panic
@@ -104,17 +105,17 @@ impl Shmem {
             return Err(error);
         }
         let drained = pe.drain();
-        pe.meet(Call::RecoverDrained, drained.err(), || Ok(Outcome::Done))?;
+        pe.meet_to_recover(drained.err())?;
         // No kernel of any PE runs from here to the end of the second rendezvous.
         pe.mend();
         pe.job.clear_record(pe.me);
         let reset = pe.reset_control();
         let job = pe.job.clone();
-        pe.meet(Call::RecoverReset, reset.err(), move || {
+        let reset = pe.meet(Call::RecoverReset, reset.err(), move || {
             job.clear_alarm();
             Ok(Outcome::Done)
-        })?;
-        Ok(())
+        });
+        reset.map(drop)
     }
 
     /// Collective. Frees a vector on every PE: the range may be handed out again at once. It first waits until

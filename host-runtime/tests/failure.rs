@@ -111,6 +111,51 @@ fn a_wait_that_expires_poisons_all_pes_until_they_recover() {
 }
 
 #[test]
+fn a_pe_that_recovers_does_not_miss_one_that_waits_elsewhere() {
+    for broken in [false, true] {
+        emulated(3)
+            .deadline(Duration::from_secs(1))
+            .run(|shmem| {
+                let ready = shmem.alloc_signals(1)?;
+                if shmem.my_pe() == 0 {
+                    if broken {
+                        panics::launch(&shmem, ONE, 0)?;
+                    } else {
+                        wait_for::launch(&shmem, ONE, ready.at(0), 1)?;
+                    }
+                    error(shmem.synchronize());
+                } else {
+                    // These have no kernel and wait long before PE 0 fails, or come when it recovers.
+                    let root = error(shmem.barrier_all()).root().clone();
+                    assert!(matches!(root, Error::Poisoned(_) | Error::KernelFailed(_)), "{root}");
+                }
+                shmem.recover()?;
+                shmem.barrier_all()
+            })
+            .unwrap();
+    }
+}
+
+#[test]
+fn what_was_dropped_is_not_lost_by_a_call_that_fails() {
+    emulated(2)
+        .deadline(Duration::from_secs(1))
+        .run(|shmem| {
+            let v = shmem.alloc_zeroed::<u32>(1000)?;
+            let offset = v.handle().offset();
+            drop(v);
+            if shmem.my_pe() == 0 {
+                error(shmem.barrier_all());
+            } else {
+                error(shmem.alloc_signals(1));
+            }
+            assert_eq!(shmem.alloc_zeroed::<u32>(1000)?.handle().offset(), offset);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
 fn run_returns_the_poison_that_ended_it() {
     let error = emulated(2)
         .deadline(Duration::from_secs(1))

@@ -41,7 +41,7 @@ pub fn bench(
         }
         None => None,
     };
-    println!("running on {}", machine.shown());
+    println!("running on: {}", machine.shown());
     let steps = steps::bench(machine.device);
     runner::run(&steps, programs, machine, part, &mut |step, finished| {
         for row in rows(step, finished)? {

@@ -193,12 +193,15 @@ fn apt(what: &str, arguments: &[&str]) -> Result<(), String> {
 fn what_apt_would_do(install: &[&str]) -> Vec<String> {
     // With --assume-no apt answers its own question and ends with a status that means nothing here.
     let asked = process::run(apt_get(install).arg("--assume-no"), None, &mut |_, _| {});
-    let text = asked.map(|finished| finished.stdout).unwrap_or_default();
+    additions(&asked.map(|finished| finished.stdout).unwrap_or_default())
+}
+
+/// The list of new packages and the sizes, out of what apt prints.
+fn additions(text: &str) -> Vec<String> {
+    let mut in_list = false;
     let told = |line: &&str| {
-        ["Need to get", "After this operation", "The following NEW"]
-            .iter()
-            .any(|start| line.starts_with(start))
-            || line.starts_with("  ")
+        in_list = line.starts_with("The following NEW") || (in_list && line.starts_with("  "));
+        in_list || ["Need to get", "After this operation"].iter().any(|start| line.starts_with(start))
     };
     text.lines().filter(told).map(str::to_owned).collect()
 }
@@ -226,6 +229,15 @@ mod tests {
         assert_eq!(minor_of("1.96.0+dfsg1-1~deb12u2"), Some(96));
         assert_eq!(minor_of("1.85.0+dfsg3-1~deb12u3"), Some(85));
         assert_eq!(minor_of("(none)"), None);
+    }
+
+    #[test]
+    fn of_apts_plan_only_what_is_added_is_told() {
+        let text = "The following additional packages will be installed:\n  libz\nSuggested packages:\n  doc\n\
+            The following NEW packages will be installed:\n  libz\n  rustc-web\n0 upgraded\nNeed to get 1 MB.\n";
+        let told =
+            ["The following NEW packages will be installed:", "  libz", "  rustc-web", "Need to get 1 MB."];
+        assert_eq!(additions(text), told);
     }
 
     #[test]

@@ -85,8 +85,7 @@ impl Step {
 pub fn demo(device: Device) -> Vec<Step> {
     let (pes, ring, jacobi): (&[u32], u64, [u64; 4]) = match device {
         Device::Cuda => (&[1, 2, 4, 8], 1 << 24, [4096, 4096, 1000, 100]),
-        // A block per row and 256 threads per block: more rows need more mappings than Linux gives a process by default.
-        Device::Emulated => (&[1, 2, 4], 1 << 16, [128, 98, 20, 10]),
+        Device::Emulated => (&[1, 2, 4], 1 << 16, [128, 128, 20, 10]),
     };
     let ring = pes.iter().map(|&pes| Step::new("ring-shift", &[ring], pes, Reads::Verified));
     let jacobi = pes.iter().map(|&pes| Step::new("jacobi", &jacobi, pes, Reads::Verified));

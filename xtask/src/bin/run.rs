@@ -59,7 +59,7 @@ fn run(what: What) -> Result<()> {
     let programs = folder.join("bin");
     let machine = Machine::find()?;
     let run = |steps: &[steps::Step], part| {
-        println!("running on {}", machine.shown());
+        println!("running on: {}", machine.shown());
         runner::run(steps, &programs, &machine, part, &mut |_, _| Ok(()))
     };
     let summary = match what {

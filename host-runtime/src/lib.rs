@@ -59,6 +59,7 @@ pub mod cuda {
 mod driver;
 pub mod env;
 mod error;
+mod event;
 mod failure;
 mod group;
 mod job;
@@ -73,6 +74,7 @@ mod symmetric;
 
 pub use config::{Config, DeviceChoice, Path};
 pub use error::{Error, KernelPanic, Result};
+pub use event::Event;
 pub use failure::{Failure, Place};
 pub use local::DeviceVec;
 pub use oxshmem_device::{LaunchConfig, Reach, Signal, SignalOp};

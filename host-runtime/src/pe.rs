@@ -179,22 +179,27 @@ impl Pe {
         if self.look(slot, &*queue)? {
             return Ok(());
         }
+        self.wait_for(|| self.look(slot, &*queue), |attempt| queue.pause(attempt))
+    }
+
+    /// Waits until `over` says so, with a `pause` between two looks.
+    pub(crate) fn wait_for(&self, over: impl Fn() -> Result<bool>, pause: impl Fn(u32)) -> Result<()> {
         self.job.group.waits_for_kernels(self.me, true);
-        let result = self.wait_for(slot, &*queue);
+        let result = self.poll(over, pause);
         self.job.group.waits_for_kernels(self.me, false);
         result
     }
 
-    fn wait_for(&self, slot: usize, queue: &dyn Queue) -> Result<()> {
+    fn poll(&self, over: impl Fn() -> Result<bool>, pause: impl Fn(u32)) -> Result<()> {
         let mut attempt = 0;
-        while !self.look(slot, queue)? {
+        while !over()? {
             // All waits of the job count from the same moment, so that together they take no longer than one.
             if let Some((since, why)) = self.job.failing()
                 && since.elapsed() > self.job.kernel_patience
             {
                 return Err(Error::StreamStuck { pe: self.me, waited: since.elapsed(), why });
             }
-            queue.pause(attempt);
+            pause(attempt);
             attempt = attempt.saturating_add(1);
         }
         Ok(())

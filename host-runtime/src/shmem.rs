@@ -2,6 +2,7 @@
 //! `launch.rs`, what it allocates in `symmetric.rs` and `local.rs`.
 
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::group::{Call, Outcome};
 use crate::launch::{Described, room};
 use crate::pe::Pe;
@@ -75,6 +76,14 @@ impl Shmem {
     /// [`Error::TooManyStreams`], or what stands against further work.
     pub fn stream(&self) -> Result<Stream> {
         Stream::new(&self.pe)
+    }
+
+    /// Marks the end of what was launched on the default stream so far.
+    ///
+    /// # Errors
+    /// As [`Stream::record`].
+    pub fn record(&self) -> Result<Event> {
+        Event::record(&self.pe, 0)
     }
 
     /// How many blocks of `threads` threads of the collective kernel `K` this PE can launch now: what its

@@ -2,6 +2,7 @@
 //! side, and each stream has its own grid-barrier word.
 
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::pe::{Pe, Slot};
 use oxshmem_device::abi::control;
 use std::sync::Arc;
@@ -62,6 +63,14 @@ impl Stream {
             Some(queue) => self.pe.look(self.slot, &*queue),
             None => Ok(true),
         }
+    }
+
+    /// Marks the end of what was launched on this stream so far.
+    ///
+    /// # Errors
+    /// What stands against further work; [`Error::Cuda`] if the driver refuses.
+    pub fn record(&self) -> Result<Event> {
+        Event::record(&self.pe, self.slot)
     }
 
     /// The stream's slot, if it is `pe`'s.

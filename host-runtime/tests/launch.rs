@@ -167,6 +167,27 @@ fn two_streams_run_side_by_side_each_with_its_own_grid_barrier() {
 }
 
 #[test]
+fn an_event_is_done_when_what_came_before_it_is_over() {
+    alone(|shmem| {
+        let (go, stream) = (shmem.alloc_signals(1)?, shmem.stream()?);
+        let start = stream.record()?;
+        wait_for::launch_on(shmem, &stream, ONE, go.at(0), 1)?;
+        let end = stream.record()?;
+        start.synchronize()?;
+        assert!(start.is_done()? && !end.is_done()?);
+        says(error(end.elapsed_since(&start)), &["when both are done"]);
+        set_signal::launch(shmem, ONE, go.at(0), 1, 0)?;
+        end.synchronize()?;
+        assert!(end.is_done()? && end.elapsed_since(&start)?.as_nanos() > 0);
+        panics::launch_on(shmem, &stream, ONE, 0)?;
+        let reached = stream.record().and_then(|event| event.synchronize());
+        assert!(matches!(error(reached), Error::KernelFailed(_)));
+        shmem.recover()?;
+        stream.record()?.synchronize()
+    });
+}
+
+#[test]
 fn streams_are_limited_and_their_places_return() {
     alone(|shmem| {
         let mut streams: Vec<_> = (1..256).map(|_| shmem.stream()).collect::<Result<_, _>>()?;

@@ -102,6 +102,13 @@ fn child() {
             "local out of memory" => drop(shmem.device_zeroed::<u8>(1 << 31)?),
             "stuck" if shmem.my_pe() == 1 => return Err(oxshmem::Error::other("PE 1 gives up")),
             "stuck" => wait_for::launch(&shmem, ONE, go.at(0), 1)?,
+            "events" => {
+                let (stream, start) = (shmem.stream()?, shmem.record()?);
+                touch::launch_on(&shmem, &stream, ONE, &v)?;
+                let end = stream.record()?;
+                end.synchronize()?;
+                assert_eq!(end.elapsed_since(&start)?, Duration::from_micros(1500));
+            }
             "raw" => {
                 let prepare = oxshmem::cuda::Prepare::new(&shmem);
                 wait_for::launch(&prepare, ONE, go.at(0), 1)?;
@@ -176,6 +183,7 @@ fn with_a_driver_everything_but_kernels_works() {
     ends_with(&[("CHILD_AUTO", "1")], &["ok [\"Stub GPU\"]"]);
     ends_with(&[("CHILD_PES", "3"), ("STUB_DEVICES", "2"), ("CHILD_CASE", "wait")], &["ok", "Stub GPU"]);
     ends_with(&[("CHILD_CASE", "raw")], &["ok"]);
+    ends_with(&[("CHILD_CASE", "events")], &["ok"]);
 }
 
 #[test]

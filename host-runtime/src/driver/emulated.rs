@@ -1,7 +1,10 @@
 //! The emulated GPU as a device. Its memory is this process's, so copies are memory copies, and a kernel is the
 //! Rust function itself.
 
-use super::{Body, Device, DeviceInfo, Function, HostMemory, HostThread, Launch, Queue, Reservation};
+use super::{
+    Body, Device, DeviceInfo, Function, HostMemory, HostThread, Launch, Mark, Queue, Reservation,
+    not_comparable,
+};
 use crate::config::Config;
 use crate::error::{Error, KernelPanic, Result};
 use oxshmem_emulator as emu;
@@ -9,7 +12,11 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a wait for an event lasts before the stream is looked at.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Starts an emulated machine for this run.
 pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
@@ -220,6 +227,27 @@ impl Queue for Stream {
         self.take_failure();
     }
 
+    fn record(&self) -> Result<Box<dyn Mark>> {
+        let reached = Arc::new(Point::default());
+        let run = {
+            let reached = reached.clone();
+            move |_| reached.reach()
+        };
+        // SAFETY: integers only, for which all zero is right; the closure does not look at them.
+        let context = unsafe { std::mem::zeroed() };
+        let launch = emu::Launch {
+            name: "(event)",
+            grid: [1; 3],
+            block: [1; 3],
+            shared_bytes: 0,
+            collective: false,
+            context,
+            run: Box::new(run),
+        };
+        self.stream.launch(launch).map_err(|error| failed(error, "recording an event"))?;
+        Ok(Box::new(Reached(reached)))
+    }
+
     unsafe fn write(&self, to: u64, from: &[u8]) -> Result<()> {
         let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
         if from.len() == 8 && to.addr().is_multiple_of(8) {
@@ -262,6 +290,53 @@ impl Queue for Stream {
     unsafe fn free(&self, address: u64) -> Result<()> {
         self.local.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
         Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// When a kernel of one thread, launched for this, ran.
+#[derive(Debug, Default)]
+struct Point {
+    at: Mutex<Option<Instant>>,
+    changed: Condvar,
+}
+
+impl Point {
+    fn reach(&self) {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.changed.notify_all();
+    }
+
+    fn at(&self) -> Option<Instant> {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug)]
+struct Reached(Arc<Point>);
+
+impl Mark for Reached {
+    fn is_done(&self) -> Result<bool> {
+        Ok(self.0.at().is_some())
+    }
+
+    fn pause(&self, _: u32) {
+        super::blocked(|| {
+            let at = self.0.at.lock().unwrap_or_else(PoisonError::into_inner);
+            // Looks again now and then: a stream that failed never reaches the point.
+            let _ = self.0.changed.wait_timeout_while(at, LOOK_AGAIN, |at| at.is_none());
+        });
+    }
+
+    fn since(&self, earlier: &dyn Mark) -> Result<Duration> {
+        let earlier = earlier.as_any().downcast_ref::<Self>().and_then(|earlier| earlier.0.at());
+        match (self.0.at(), earlier) {
+            (Some(end), Some(start)) => Ok(end.saturating_duration_since(start)),
+            _ => Err(not_comparable()),
+        }
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -8,9 +8,7 @@ pub(crate) mod cuda;
 pub(crate) mod emulated;
 
 use crate::config::{Config, DeviceChoice};
-#[cfg(not(all(feature = "cuda", feature = "emulator")))]
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use oxshmem_device::abi::ContextAbi;
 use std::any::Any;
 use std::cell::RefCell;
@@ -122,6 +120,9 @@ pub(crate) trait Queue: Send + Sync + Debug {
     /// Lets a little time pass while the queue is busy: the `attempt`-th time in a row, from 0.
     fn pause(&self, attempt: u32);
 
+    /// Marks the end of what was queued so far.
+    fn record(&self) -> Result<Box<dyn Mark>>;
+
     /// Copies into device memory, after the work of this queue alone, and waits for it.
     ///
     /// # Safety
@@ -151,6 +152,18 @@ pub(crate) trait Queue: Send + Sync + Debug {
 
     /// What a driver's own tools need of it.
     #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A point in a queue.
+pub(crate) trait Mark: Send + Sync + Debug {
+    /// Whether everything before it is over.
+    fn is_done(&self) -> Result<bool>;
+    /// Lets a little time pass while it is not reached: the `attempt`-th time in a row, from 0.
+    fn pause(&self, attempt: u32);
+    /// The time from another mark of the same kind of device; both are done.
+    fn since(&self, earlier: &dyn Mark) -> Result<Duration>;
+    #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), allow(dead_code))]
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -212,6 +225,12 @@ fn open_emulated(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
 #[cfg(not(feature = "emulator"))]
 fn open_emulated(_: &Config) -> Result<Vec<Arc<dyn Device>>> {
     Err(Error::DriverNotBuilt { device: "the emulator", feature: "emulator" })
+}
+
+/// The error for marks of different kinds of device.
+#[cfg_attr(not(any(feature = "cuda", feature = "emulator")), allow(dead_code))]
+pub(crate) fn not_comparable() -> Error {
+    Error::Config { what: "events of different kinds of device cannot be compared".into() }
 }
 
 thread_local! {

@@ -152,6 +152,11 @@ Result cuStreamQuery(void *stream) {
     return getenv("STUB_STUCK") ? NOT_READY : (Result)number("STUB_LAUNCH_ERROR", OK);
 }
 Result cuStreamSynchronize(void *stream) { (void)stream; return OK; }
+Result cuEventCreate(void **event, unsigned flags) { (void)flags; *event = malloc(1); return OK; }
+Result cuEventDestroy_v2(void *event) { free(event); return OK; }
+Result cuEventRecord(void *event, void *stream) { return event && stream ? OK : INVALID; }
+Result cuEventQuery(void *event) { return event ? OK : INVALID; }
+Result cuEventElapsedTime(float *milliseconds, void *a, void *b) { *milliseconds = 1.5; return a && b ? OK : INVALID; }
 Result cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream) {
     if (!bytes || !stream) return INVALID;
     trace("copy", stream);

@@ -3,9 +3,9 @@
 use super::check::{check, cu};
 use super::context::Context;
 use super::memory::Pool;
-use crate::driver::{Launch, Queue};
+use crate::driver::{Launch, Mark, Queue, not_comparable};
 use crate::error::Result;
-use cudarc::driver::sys::{self, CUfunction, CUresult, CUstream, CUstream_flags};
+use cudarc::driver::sys::{self, CUevent, CUfunction, CUresult, CUstream, CUstream_flags};
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -107,11 +107,19 @@ impl Queue for Stream {
     }
 
     fn pause(&self, attempt: u32) {
-        match attempt {
-            0..SPINS => std::hint::spin_loop(),
-            SPINS..YIELDS => std::thread::yield_now(),
-            _ => std::thread::sleep(NAP),
-        }
+        pause(attempt);
+    }
+
+    fn record(&self) -> Result<Box<dyn Mark>> {
+        self.context.enter()?;
+        let doing = "recording an event";
+        let mut event = std::ptr::null_mut();
+        // SAFETY: `event` may be written; flags 0 keep the time.
+        unsafe { cu!(cuEventCreate(&mut event, 0), doing) }?;
+        let event = Event { context: self.context.clone(), event };
+        // SAFETY: event and stream are live and of one context.
+        unsafe { cu!(cuEventRecord(event.event, self.stream), doing) }?;
+        Ok(Box::new(event))
     }
 
     unsafe fn write(&self, to: u64, from: &[u8]) -> Result<()> {
@@ -171,5 +179,67 @@ impl Drop for Stream {
         let _ = self.context.enter();
         // SAFETY: made by `new`, destroyed once. The driver lets queued work end first, and does not wait.
         let _ = unsafe { sys::cuStreamDestroy_v2(self.stream) };
+    }
+}
+
+/// Lets a little time pass between two looks.
+fn pause(attempt: u32) {
+    match attempt {
+        0..SPINS => std::hint::spin_loop(),
+        SPINS..YIELDS => std::thread::yield_now(),
+        _ => std::thread::sleep(NAP),
+    }
+}
+
+/// An event that was recorded once.
+#[derive(Debug)]
+struct Event {
+    context: Arc<Context>,
+    event: CUevent,
+}
+
+// SAFETY: the driver's events may be used from any thread.
+unsafe impl Send for Event {}
+// SAFETY: as above; the driver locks what it must.
+unsafe impl Sync for Event {}
+
+impl Mark for Event {
+    fn is_done(&self) -> Result<bool> {
+        self.context.enter()?;
+        // SAFETY: a live event.
+        match unsafe { sys::cuEventQuery(self.event) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            result => check(result, "cuEventQuery", "waiting for an event").map(|()| true),
+        }
+    }
+
+    fn pause(&self, attempt: u32) {
+        pause(attempt);
+    }
+
+    fn since(&self, earlier: &dyn Mark) -> Result<Duration> {
+        let Some(earlier) = earlier.as_any().downcast_ref::<Self>() else { return Err(not_comparable()) };
+        self.context.enter()?;
+        let mut milliseconds = 0f32;
+        // SAFETY: two live events that keep the time.
+        unsafe {
+            cu!(
+                cuEventElapsedTime(&mut milliseconds, earlier.event, self.event),
+                "measuring the time between events"
+            )
+        }?;
+        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let _ = self.context.enter();
+        // SAFETY: made once, destroyed once; the driver keeps it until it is reached.
+        let _ = unsafe { sys::cuEventDestroy_v2(self.event) };
     }
 }

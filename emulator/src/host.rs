@@ -2,6 +2,7 @@
 //!
 //! A host thread of a PE registers itself. Inside [`Stream::synchronize`](crate::Stream::synchronize) it is
 //! known to wait, and the device marks it as running when it lets it go, so no moment is lost between the two.
+//! The same holds inside [`HostThread::waiting`], where whoever ends the wait says so first.
 //! Inside [`HostThread::blocked`] it waits for something that the emulator does not know; then quiescence must
 //! stand for [`MachineConfig::host_grace`](crate::MachineConfig::host_grace) of wall time before it counts.
 
@@ -98,6 +99,10 @@ impl HostThread {
     /// Runs `wait`, which blocks this thread without launching anything: a rendezvous with other PEs, a
     /// [`Stream::synchronize`](crate::Stream::synchronize).
     pub fn blocked<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.aside(BLOCKED, wait)
+    }
+
+    fn aside<R>(&self, state: u8, wait: impl FnOnce() -> R) -> R {
         struct Running<'a>(&'a HostThread);
         impl Drop for Running<'_> {
             fn drop(&mut self) {
@@ -105,13 +110,19 @@ impl HostThread {
                 self.0.clock.changed();
             }
         }
-        self.state.state.store(BLOCKED, Ordering::Release);
+        self.state.state.store(state, Ordering::Release);
         self.clock.changed();
         let _running = Running(self);
         wait()
     }
 
-    /// A handle for others, who may end this thread's wait in [`blocked`](Self::blocked).
+    /// Runs `wait`, which blocks this thread until another thread ends that, having called
+    /// [`HostHandle::released`] first. Such a wait holds the clock back in no way.
+    pub fn waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.aside(WAITING, wait)
+    }
+
+    /// A handle for others, who end this thread's waits.
     pub fn handle(&self) -> HostHandle {
         HostHandle { clock: self.clock.clone(), state: self.state.clone() }
     }

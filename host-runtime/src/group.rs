@@ -3,6 +3,7 @@
 //! with an error that names it; a PE that does not come ends it after the deadline.
 
 use crate::alloc::{Allocation, AllocationId};
+use crate::driver::{self, Release};
 use crate::error::{Error, Result};
 use std::fmt::{self, Display, Formatter};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -67,7 +68,6 @@ enum Doing {
 }
 
 /// The PEs of one process.
-#[derive(Debug)]
 pub(crate) struct Group {
     deadline: Duration,
     kernel_patience: Duration,
@@ -75,7 +75,6 @@ pub(crate) struct Group {
     changed: Condvar,
 }
 
-#[derive(Debug)]
 struct State {
     /// How many rendezvous are over.
     generation: u64,
@@ -90,6 +89,13 @@ struct State {
     doing: Vec<Doing>,
     /// The first PE that failed, and how.
     failed: Option<(u32, Error)>,
+    waiting: Vec<Option<Release>>,
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
 }
 
 impl Group {
@@ -102,6 +108,7 @@ impl Group {
             returned: vec![false; n_pes as usize],
             doing: vec![Doing::Host(Instant::now()); n_pes as usize],
             failed: None,
+            waiting: vec![None; n_pes as usize],
         };
         Self { deadline, kernel_patience, state: Mutex::new(state), changed: Condvar::new() }
     }
@@ -140,12 +147,12 @@ impl Group {
         match (&arrival.trouble, &arrival.recovers_from) {
             (Some(poison @ Error::Poisoned(_)), _) if !call.recovers() => {
                 state.send_home(poison);
-                self.changed.notify_all();
+                self.wake(&state);
                 return Err(poison.clone());
             }
             (_, Some(cause)) => {
                 state.send_home(cause);
-                self.changed.notify_all();
+                self.wake(&state);
             }
             _ => {}
         }
@@ -159,7 +166,7 @@ impl Group {
             let arrivals: Vec<Arrival> = state.arrivals.iter_mut().filter_map(Option::take).collect();
             state.result = conclude(&arrivals, lead);
             state.generation += 1;
-            self.changed.notify_all();
+            self.wake(&state);
             return state.result.clone();
         }
         let (own, start) = (state.generation, Instant::now());
@@ -180,11 +187,22 @@ impl Group {
                 state.result = Err(state.absent(pe, &call, start.elapsed()));
                 state.arrivals.fill_with(|| None);
                 state.generation += 1;
-                self.changed.notify_all();
+                self.wake(&state);
                 return state.result.clone();
             }
-            state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+            state.waiting[pe as usize] = driver::release();
+            let changed = &self.changed;
+            state = driver::waiting(|| {
+                changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0
+            });
+            state.waiting[pe as usize] = None;
         }
+    }
+
+    /// Wakes those that wait. Their devices know that they are about to run before they do.
+    fn wake(&self, state: &State) {
+        state.waiting.iter().flatten().for_each(|release| release());
+        self.changed.notify_all();
     }
 
     /// Notes that a PE starts to wait for its kernels, or has done so.
@@ -202,14 +220,15 @@ impl Group {
         if first {
             state.failed = Some((failed, error));
         }
-        self.changed.notify_all();
+        self.wake(&state);
         first
     }
 
     /// Notes that a PE's closure returned, and tells those that wait.
     pub(crate) fn finish(&self, pe: u32) {
-        self.lock().returned[pe as usize] = true;
-        self.changed.notify_all();
+        let mut state = self.lock();
+        state.returned[pe as usize] = true;
+        self.wake(&state);
     }
 
     /// The first failure of another PE than `pe`, if there is one.

@@ -278,13 +278,11 @@ impl Pe {
             self.job.released().extend(passed.map(|(id, _)| id));
         }
         let job = &self.job;
-        crate::driver::blocked(|| {
-            job.group.meet(self.me, arrival, || {
-                let mut heap = job.heap();
-                job.released().drain(..).for_each(|id| heap.release(id));
-                drop(heap);
-                lead()
-            })
+        job.group.meet(self.me, arrival, || {
+            let mut heap = job.heap();
+            job.released().drain(..).for_each(|id| heap.release(id));
+            drop(heap);
+            lead()
         })
     }
 

@@ -131,6 +131,7 @@ impl Worker {
         drop((run, stacks));
         self.statistics.launches += 1;
         self.report();
+        self.land();
         stream.end_one(failure);
         let address = Arc::as_ptr(&stream).addr();
         if let Some(queue) = self.queues.get_mut(&address) {

@@ -96,6 +96,8 @@ struct Worker {
     room: bool,
     /// Whether a block waits for stacks that other devices hold.
     starved: bool,
+    /// A jump of time that the other devices have not seen yet.
+    landing: Option<u64>,
 }
 
 /// What a pass did.
@@ -125,6 +127,7 @@ impl Worker {
             statistics: Statistics::default(),
             room: false,
             starved: false,
+            landing: None,
         }
     }
 
@@ -133,8 +136,6 @@ impl Worker {
         let device = self.device.clone();
         let (clock, index) = (&device.clock, device.index);
         let (mut unpublished, mut dirty, mut carry, mut idle_passes) = (0, false, 0, 0u32);
-        // A jump of time that the other devices have not seen yet.
-        let mut landing = None;
         loop {
             match device.news() {
                 Some(News::Stop(reason)) => return reason,
@@ -146,7 +147,7 @@ impl Worker {
             }
             if self.running.is_empty() {
                 self.report();
-                landing.take().into_iter().for_each(|time| clock.landed(time));
+                self.land();
                 if device.idle() {
                     std::thread::park();
                 }
@@ -156,8 +157,8 @@ impl Worker {
             let jump = clock.jump_of(index);
             self.current.now.set(clock.now());
             self.current.refresh();
+            self.landing = self.landing.max(jump);
             let pass = self.pass(jump);
-            landing = landing.max(jump);
             let touched = self.current.touched.replace(0);
             if touched & !(1 << (index % 64)) != 0 || touched != 0 && device.config.devices > 64 {
                 clock.wake_touched(touched, index);
@@ -174,8 +175,8 @@ impl Worker {
                 clock.publish(core::mem::take(&mut unpublished), &mut carry);
                 self.report();
                 dirty = false;
-            } else if let Some(time) = landing.take() {
-                clock.landed(time);
+            } else if self.landing.is_some() {
+                self.land();
             } else if !self.starved {
                 clock.clean(index, epoch, pass.earliest);
                 rest(idle_passes);
@@ -183,6 +184,14 @@ impl Worker {
             } else {
                 rest(YIELDS);
             }
+        }
+    }
+
+    /// Shows a jump of time to the other devices. It comes before anyone learns that a kernel has ended: a wait
+    /// that begins because of that begins after the jump.
+    fn land(&mut self) {
+        if let Some(time) = self.landing.take() {
+            self.device.clock.landed(time);
         }
     }
 

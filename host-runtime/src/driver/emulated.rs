@@ -2,7 +2,7 @@
 //! Rust function itself.
 
 use super::{
-    Body, Device, DeviceInfo, Function, HostMemory, HostThread, Launch, Mark, Queue, Reservation,
+    Body, Device, DeviceInfo, Function, HostMemory, HostThread, Launch, Mark, Queue, Release, Reservation,
     not_comparable,
 };
 use crate::config::Config;
@@ -120,6 +120,15 @@ struct Registered(emu::HostThread);
 impl HostThread for Registered {
     fn blocked(&self, wait: &mut dyn FnMut()) {
         self.0.blocked(wait);
+    }
+
+    fn waiting(&self, wait: &mut dyn FnMut()) {
+        self.0.waiting(wait);
+    }
+
+    fn release(&self) -> Release {
+        let handle = self.0.handle();
+        Arc::new(move || handle.released())
     }
 }
 

@@ -169,9 +169,17 @@ pub(crate) trait Mark: Send + Sync + Debug {
 
 /// What the host thread of a PE is to its device.
 pub(crate) trait HostThread {
-    /// Runs `wait`, which blocks on other PEs.
+    /// Runs `wait`, which blocks this thread until some time has passed.
     fn blocked(&self, wait: &mut dyn FnMut());
+    /// Runs `wait`, which blocks this thread until another PE's thread ends that, having called the
+    /// [`Release`] first.
+    fn waiting(&self, wait: &mut dyn FnMut());
+    /// What others call before they end this thread's wait.
+    fn release(&self) -> Release;
 }
+
+/// Tells a device that a host thread is about to run on.
+pub(crate) type Release = Arc<dyn Fn() + Send + Sync>;
 
 /// A kernel's body as one thread runs it on the host.
 pub(crate) type Body = Box<dyn Fn(ContextAbi) + Send + Sync>;
@@ -255,16 +263,31 @@ impl Drop for Entered {
     }
 }
 
-/// Runs `wait`, which blocks on other PEs, and returns what it returns. The emulated clock may run meanwhile.
+/// Runs `wait`, which blocks for some time, and returns what it returns. The emulated clock may run meanwhile.
+#[cfg_attr(not(feature = "emulator"), allow(dead_code))]
 pub(crate) fn blocked<T>(wait: impl FnOnce() -> T) -> T {
+    aside(wait, |thread, wait| thread.blocked(wait))
+}
+
+/// Runs `wait`, which blocks until another PE's thread calls this one's [`release`] and then ends the wait.
+pub(crate) fn waiting<T>(wait: impl FnOnce() -> T) -> T {
+    aside(wait, |thread, wait| thread.waiting(wait))
+}
+
+/// What others call before they end a wait of the calling thread, if it is a PE's host thread.
+pub(crate) fn release() -> Option<Release> {
+    HOST_THREAD.with_borrow(|thread| thread.as_ref().map(|thread| thread.release()))
+}
+
+fn aside<T>(wait: impl FnOnce() -> T, how: impl FnOnce(&dyn HostThread, &mut dyn FnMut())) -> T {
     HOST_THREAD.with_borrow(|thread| match thread {
         None => wait(),
         Some(thread) => {
             let (mut wait, mut result) = (Some(wait), None);
-            thread.blocked(&mut || result = wait.take().map(|wait| wait()));
+            how(&**thread, &mut || result = wait.take().map(|wait| wait()));
             match result {
                 Some(result) => result,
-                None => unreachable!("HostThread::blocked runs its closure exactly once"),
+                None => unreachable!("a host thread runs the closure exactly once"),
             }
         }
     })

@@ -8,7 +8,7 @@ mod module;
 mod queue;
 pub(crate) mod raw;
 
-use super::{Device, DeviceInfo, Function, HostMemory, HostThread, Queue, Reservation};
+use super::{Device, DeviceInfo, Function, HostMemory, HostThread, Queue, Release, Reservation};
 use crate::error::{Error, Result};
 use check::{cu, is};
 use context::{Context, capability, describe};
@@ -210,5 +210,13 @@ struct Free;
 impl HostThread for Free {
     fn blocked(&self, wait: &mut dyn FnMut()) {
         wait();
+    }
+
+    fn waiting(&self, wait: &mut dyn FnMut()) {
+        wait();
+    }
+
+    fn release(&self) -> Release {
+        Arc::new(|| {})
     }
 }

@@ -80,10 +80,13 @@ impl Config {
         config.deadline = environment.deadline.unwrap_or(config.deadline);
         config.heap_limit = environment.heap;
         config.emulated_devices = environment.emulated_devices;
-        Ok(match environment.emulated_memory {
-            Some(bytes) => config.emulated_memory(bytes),
-            None => config,
-        })
+        if let Some(bytes) = environment.emulated_memory {
+            config = config.emulated_memory(bytes);
+        }
+        if let Some(seed) = environment.emulated_seed {
+            config = config.emulated_seed(seed);
+        }
+        Ok(config)
     }
 
     /// How many PEs run as threads of this process.
@@ -128,6 +131,17 @@ impl Config {
         #[cfg(feature = "emulator")]
         {
             self.machine.memory_per_device = Some(bytes);
+        }
+        self
+    }
+
+    /// Makes each emulated GPU run its threads in a pseudo-random order that `seed` fixes. Without effect on real
+    /// ones.
+    #[cfg_attr(not(feature = "emulator"), allow(unused_mut, unused_variables))]
+    pub fn emulated_seed(mut self, seed: u64) -> Self {
+        #[cfg(feature = "emulator")]
+        {
+            self.machine.seed = Some(seed);
         }
         self
     }

@@ -64,8 +64,16 @@ const EMULATED_MEMORY: Variable = Variable {
     meaning: "memory of each emulated GPU",
 };
 
+const EMULATED_SEED: Variable = Variable {
+    name: "OXSHMEM_EMULATED_SEED",
+    values: "a whole number",
+    default: "threads run in turn",
+    meaning: "makes each emulated GPU run its threads in a pseudo-random order that this number fixes",
+};
+
 /// Every variable that the host runtime reads.
-pub const VARIABLES: &[Variable] = &[PES, DEVICE, PATH, DEADLINE, HEAP, EMULATED_DEVICES, EMULATED_MEMORY];
+pub const VARIABLES: &[Variable] =
+    &[PES, DEVICE, PATH, DEADLINE, HEAP, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED];
 
 /// Variables that other parts of oxshmem read: no warning for them.
 const ELSEWHERE: &[&str] = &[
@@ -76,6 +84,7 @@ const ELSEWHERE: &[&str] = &[
     "OXSHMEM_PTXAS",
     "OXSHMEM_RUSTC",
     "OXSHMEM_TEST_FULL",
+    "OXSHMEM_WRITE_DOCS",
 ];
 
 /// What the environment asks for; `None` where it says nothing.
@@ -88,6 +97,7 @@ pub(crate) struct Environment {
     pub(crate) heap: Option<u64>,
     pub(crate) emulated_devices: Option<u32>,
     pub(crate) emulated_memory: Option<u64>,
+    pub(crate) emulated_seed: Option<u64>,
 }
 
 impl Environment {
@@ -123,6 +133,7 @@ impl Environment {
             heap: parse(&HEAP, of(&HEAP), bytes)?,
             emulated_devices: parse(&EMULATED_DEVICES, of(&EMULATED_DEVICES), count)?,
             emulated_memory: parse(&EMULATED_MEMORY, of(&EMULATED_MEMORY), bytes)?,
+            emulated_seed: parse(&EMULATED_SEED, of(&EMULATED_SEED), |value| value.parse().ok())?,
         })
     }
 }

@@ -21,7 +21,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Starts an emulated machine for this run.
 pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
     let count = config.emulated_devices.unwrap_or(config.pes).min(config.pes);
-    let machine = emu::MachineConfig { devices: count, ..config.machine.clone() };
+    let machine = config.machine.clone().with_devices(count);
     let machine =
         emu::Machine::new(machine).map_err(|error| failed(error, "starting the emulated machine"))?;
     let open = |index| -> Result<Arc<dyn Device>> {

@@ -1,9 +1,8 @@
 //! The layouts that host and device share: the launch context, the control area at the start of every
-//! symmetric heap segment, and the error record. Nothing here has behaviour; a change of a layout changes
-//! [`ABI_VERSION`], which the loader compares.
-
-/// Version of every layout in this file. A kernel image built against another one is refused at load.
-pub const ABI_VERSION: u32 = 1;
+//! symmetric heap segment, and the error record. Nothing here has behaviour.
+//!
+//! A change of a layout changes the number in the name of the section in which modules register (launch.rs), so
+//! that a program never finds kernels that were built against another one.
 
 /// The launch context: the first parameter of every kernel, passed by value in the constant bank.
 ///

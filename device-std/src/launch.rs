@@ -249,13 +249,13 @@ mod registry {
 
     // One entry is always there, so that the linker defines the section's bounds.
     #[used]
-    #[unsafe(link_section = "oxshmem_modules")]
+    #[unsafe(link_section = "oxshmem_modules_1")]
     static FIRST: Registered = Registered(None);
 
     unsafe extern "C" {
-        #[link_name = "__start_oxshmem_modules"]
+        #[link_name = "__start_oxshmem_modules_1"]
         static START: usize;
-        #[link_name = "__stop_oxshmem_modules"]
+        #[link_name = "__stop_oxshmem_modules_1"]
         static STOP: usize;
     }
 
@@ -286,7 +286,7 @@ macro_rules! kernels {
             use $crate::launch::{Image, KernelInfo, Module, Registered};
             static MODULE: Module = include!(concat!(env!("OUT_DIR"), "/oxshmem_kernels.rs"));
             #[used]
-            #[unsafe(link_section = "oxshmem_modules")]
+            #[unsafe(link_section = "oxshmem_modules_1")]
             static REGISTERED: Registered = Registered(Some(&MODULE));
         };
     };

@@ -12,7 +12,7 @@
 //! | [`signal`], [`wait`] | signal words, and waiting for them with a deadline |
 //! | [`atomic`] | read-modify-writes on symmetric words |
 //! | [`order`] | `fence`, `quiet`, `barrier_all`, grid barriers |
-//! | [`shared`] | typed layouts of the block's shared memory |
+//! | [`mod@shared`] | typed layouts of the block's shared memory |
 //! | [`thread`], [`warp`] | indices, shuffles, votes |
 //! | [`launch`] | kernels as the host sees them |
 //! | [`abi`] | layouts that host and device share |

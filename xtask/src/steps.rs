@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Programs of a bundle, in the order in which they are listed.
-pub const PROGRAMS: &[&str] = &["ring-shift", "jacobi", "conformance", "launch-overhead"];
+pub const PROGRAMS: &[&str] = &["ring-shift", "jacobi", "conformance", "bounded-wait", "launch-overhead"];
 
 /// The packages that they come from.
 pub const PACKAGES: &[&str] = &["ring-shift", "jacobi", "oxshmem-tests", "oxshmem-perf"];
@@ -68,11 +68,6 @@ impl Step {
         Self { program, arguments, pes, gpus: 1, limit: Duration::from_secs(300), reads }
     }
 
-    /// For a measurement: PEs that share a GPU measure something else.
-    fn one_gpu_per_pe(self) -> Self {
-        Self { gpus: self.pes as usize, ..self }
-    }
-
     /// As one would type it, without the device.
     pub fn shown(&self) -> String {
         let mut words = vec![format!("OXSHMEM_PES={}", self.pes), self.program.to_owned()];
@@ -120,7 +115,8 @@ pub fn test(device: Device) -> Vec<Step> {
         limit: Duration::from_secs(900),
         ..Step::new("conformance", &[u64::from(pes)], pes, Reads::Nothing)
     });
-    conformance.into_iter().chain(examples(device, &[1, 2, 4, 8])).collect()
+    let waits = [1, 2, 8].map(|pes| Step::new("bounded-wait", &[2], pes, Reads::Nothing));
+    conformance.into_iter().chain(waits).chain(examples(device, &[1, 2, 4, 8])).collect()
 }
 
 /// The benchmarks.
@@ -133,11 +129,11 @@ pub fn bench(device: Device) -> Vec<Step> {
     for pes in [1, 2, 4] {
         let jacobi = [grid, grid, iterations, iterations / 10];
         let reads = Reads::Iterations(iterations as u32);
-        steps.push(Step::new("jacobi", &jacobi, pes, reads).one_gpu_per_pe());
+        steps.push(Step::new("jacobi", &jacobi, pes, reads));
     }
     for pes in [1, 2, 4] {
         let reads = Reads::Sent { bytes: elements * 4 };
-        steps.push(Step::new("ring-shift", &[elements], pes, reads).one_gpu_per_pe());
+        steps.push(Step::new("ring-shift", &[elements], pes, reads));
     }
     steps
 }

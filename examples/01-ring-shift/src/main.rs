@@ -2,8 +2,8 @@
 //!
 //! `ring-shift [ELEMENTS]`; `OXSHMEM_PES=4` makes four PEs.
 
-use oxshmem_device::LaunchConfig;
 use ::ring_shift::ring_shift;
+use oxshmem_device::LaunchConfig;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;

@@ -45,7 +45,8 @@ pub fn jacobi(
     let sums = OrderedSum::new(shmem, summands, layout.stage);
     let (block, grid) = (shmem.block(), shmem.grid());
     let own = share(interior, shmem.my_pe(), shmem.n_pes());
-    let row = |buffer: Sym<[f32]>, index: u32| buffer.slice(u64::from(index) * u64::from(width), u64::from(width));
+    let row =
+        |buffer: Sym<[f32]>, index: u32| buffer.slice(u64::from(index) * u64::from(width), u64::from(width));
 
     let mut step = 1;
     while step <= iterations {
@@ -100,7 +101,8 @@ fn relax(shmem: Collective, from: Sym<[f32]>, to: Sym<[f32]>, width: u32, index:
     let row = |buffer: Sym<[f32]>, index: u32| {
         shmem.local(buffer.slice(u64::from(index) * u64::from(width), u64::from(width)))
     };
-    let (above, here, below, out) = (row(from, index - 1), row(from, index), row(from, index + 1), row(to, index));
+    let (above, here, below, out) =
+        (row(from, index - 1), row(from, index), row(from, index + 1), row(to, index));
     let new = |x: u64| {
         let centre = here.get(x);
         let new = 0.25 * ((above.get(x) + below.get(x)) + (here.get(x - 1) + here.get(x + 1)));

@@ -41,7 +41,9 @@ impl Problem {
         }
         let [width, height, iterations, check_every] = numbers;
         if width < 3 || height < 3 || check_every == 0 {
-            return Err(format!("a grid needs at least 3 x 3 points and checks every step or more, got {numbers:?}"));
+            return Err(format!(
+                "a grid needs at least 3 x 3 points and checks every step or more, got {numbers:?}"
+            ));
         }
         Ok(Self { width, height, iterations, check_every })
     }
@@ -87,7 +89,7 @@ fn solve_part(shmem: &Shmem, problem: Problem) -> oxshmem::Result<Part> {
     shmem.barrier_all()?;
     let seconds = time.elapsed().as_secs_f64();
 
-    let last = if problem.iterations % 2 == 0 { &a } else { &b };
+    let last = if problem.iterations.is_multiple_of(2) { &a } else { &b };
     let rows = last.read()?[width..][..own.rows as usize * width].to_vec();
     Ok(Part { rows, residuals: residuals.read()?, device: shmem.device_name().to_string(), seconds })
 }
@@ -114,7 +116,10 @@ fn jacobi_example(problem: Problem) -> oxshmem::Result<bool> {
     let config = Config::from_env()?;
     let n = config.n_pes();
     if problem.interior() < n {
-        eprintln!("jacobi: {} rows between the edges cannot be split over {n} PEs: use a higher grid", problem.interior());
+        eprintln!(
+            "jacobi: {} rows between the edges cannot be split over {n} PEs: use a higher grid",
+            problem.interior()
+        );
         return Ok(false);
     }
     let (solution, part) = solve(config.clone(), problem)?;

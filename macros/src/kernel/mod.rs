@@ -23,6 +23,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
             let (device, host) = (device::expand(&kernel), host::expand(&kernel));
             quote! {
                 #[inline(always)]
+                #[allow(clippy::too_many_arguments)]
                 #function
                 #device
                 #host

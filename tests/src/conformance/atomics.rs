@@ -106,10 +106,8 @@ fn sequences(bench: &Bench<'_>) -> Result<()> {
         || wide.1.read(),
         |i| [a, a, b, a.wrapping_add(b), a.wrapping_add(b), b][i],
     )?;
-    for (words, out) in [(narrow.0, narrow.1)] {
-        shmem.free(words)?;
-        shmem.free(out)?;
-    }
+    shmem.free(narrow.0)?;
+    shmem.free(narrow.1)?;
     shmem.free(wide.0)?;
     shmem.free(wide.1)
 }

@@ -29,9 +29,9 @@ pub fn tickets(shmem: Shmem, word: Sym<Atomic<u32>>, taken: Sym<[Atomic<u32>]>, 
 
 /// Every thread adds `value` to word 0 on `pe` by compare-and-swap.
 #[nvshmem_kernel(instances(u32, u64))]
-pub fn compare_swap_add<T: AtomicWord + Send>(shmem: Collective, words: Sym<[Atomic<T>]>, value: T, pe: u32)
+pub fn compare_swap_add<T>(shmem: Collective, words: Sym<[Atomic<T>]>, value: T, pe: u32)
 where
-    T: PartialEq + core::ops::Add<Output = T>,
+    T: AtomicWord + Send + PartialEq + core::ops::Add<Output = T>,
 {
     let t = shmem.thread();
     let word = words.at(0);

@@ -82,7 +82,7 @@ pub struct ErrorRecord {
     pub cause: u32,
     /// An [`Operation`] as its number.
     pub operation: u32,
-    /// A [`Cmp`](crate::wait::Cmp) as its number, for waits.
+    /// A [`Cmp`] as its number, for waits.
     pub cmp: u32,
     /// Order of this failure among all PEs, from 0.
     pub ticket: u32,
@@ -191,6 +191,64 @@ numbered! {
         AtomicFetch = 17 => "fetching atomic",
         /// A shared-memory layout.
         Shared = 18 => "shared memory",
+    }
+}
+
+/// Comparison of a signal with a value, both unsigned (OpenSHMEM 1.6, 9.11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Cmp {
+    /// Equal.
+    Eq = 0,
+    /// Not equal.
+    Ne = 1,
+    /// Greater than.
+    Gt = 2,
+    /// Greater than or equal.
+    Ge = 3,
+    /// Less than.
+    Lt = 4,
+    /// Less than or equal.
+    Le = 5,
+}
+
+impl Cmp {
+    /// Whether `seen` compares so with `value`.
+    #[inline(always)]
+    pub const fn holds(self, seen: u64, value: u64) -> bool {
+        match self {
+            Self::Eq => seen == value,
+            Self::Ne => seen != value,
+            Self::Gt => seen > value,
+            Self::Ge => seen >= value,
+            Self::Lt => seen < value,
+            Self::Le => seen <= value,
+        }
+    }
+
+    /// The comparison of this number, if there is one.
+    pub const fn from_number(number: u32) -> Option<Self> {
+        Some(match number {
+            0 => Self::Eq,
+            1 => Self::Ne,
+            2 => Self::Gt,
+            3 => Self::Ge,
+            4 => Self::Lt,
+            5 => Self::Le,
+            _ => return None,
+        })
+    }
+
+    /// As a report prints it.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Eq => "==",
+            Self::Ne => "!=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+        }
     }
 }
 

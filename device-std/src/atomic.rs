@@ -6,7 +6,7 @@ use crate::arch::{Word, atomic};
 use crate::context::Context;
 use crate::scope::{Scoped, Thread};
 use crate::seam;
-use crate::sym::Sym;
+use crate::sym::{self, Sym, Symmetric};
 use core::marker::PhantomData;
 
 /// A word of type `T` that atomics reach. A put cannot write one, and widths cannot mix.
@@ -21,6 +21,12 @@ pub struct Atomic<T>(core::convert::Infallible, PhantomData<T>);
 pub trait AtomicWord: bytemuck::Pod + Word + sealed::Rmw {}
 impl AtomicWord for u32 {}
 impl AtomicWord for u64 {}
+
+impl<T: AtomicWord> sym::sealed::Sealed for Atomic<T> {}
+impl<T: AtomicWord> Symmetric for Atomic<T> {
+    type Len = ();
+    const ELEMENT_BYTES: u64 = size_of::<T>() as u64;
+}
 
 mod sealed {
     use super::atomic;

@@ -1,11 +1,7 @@
 //! The kernel's context: who this PE is and how it reaches the others. The first parameter of every kernel,
 //! a `Copy` value passed by value everywhere.
 
-use crate::abi::{Cause, ContextAbi, Operation};
-use crate::arch::Word;
-use crate::fault::{Fault, fail};
-use crate::scope::{Block, Grid, Scoped, Thread, Warp};
-use crate::sym::Span;
+use crate::abi::ContextAbi;
 
 /// The context of a kernel that only initiates: put, get, atomic, signal, fence, quiet.
 ///
@@ -99,40 +95,6 @@ impl core::ops::Deref for Collective {
     }
 }
 
-macro_rules! scopes {
-    ($context:ty) => {
-        impl $context {
-            /// The calling thread alone.
-            #[inline(always)]
-            pub fn thread(self) -> Scoped<Thread, Self> {
-                Scoped::new(self)
-            }
-
-            /// The calling thread's warp; all its threads call together.
-            #[inline(always)]
-            pub fn warp(self) -> Scoped<Warp, Self> {
-                Scoped::new(self)
-            }
-
-            /// The calling thread's block; all its threads call together.
-            #[inline(always)]
-            pub fn block(self) -> Scoped<Block, Self> {
-                Scoped::new(self)
-            }
-        }
-    };
-}
-scopes!(Shmem);
-scopes!(Collective);
-
-impl Collective {
-    /// All threads of the grid; all of them call together.
-    #[inline(always)]
-    pub fn grid(self) -> Scoped<Grid, Self> {
-        Scoped::new(self)
-    }
-}
-
 impl Shmem {
     /// This PE's number, `0 .. n_pes()`.
     #[inline(always)]
@@ -157,37 +119,5 @@ impl Shmem {
     #[inline(always)]
     pub fn prev_pe(self) -> u32 {
         (if self.abi.my_pe == 0 { self.abi.n_pes } else { self.abi.my_pe }) - 1
-    }
-
-    /// Address of the own copy of `span`; ends the kernel thread if the handle came from an index out of range.
-    #[inline(always)]
-    pub(crate) fn own_address(self, span: Span, operation: Operation) -> u64 {
-        self.checked(span, operation);
-        self.abi.heap_base + span.offset()
-    }
-
-    /// Address here of `pe`'s copy of `span`; ends the kernel thread if there is none.
-    #[inline(always)]
-    pub(crate) fn remote_address(self, span: Span, pe: u32, operation: Operation) -> u64 {
-        self.checked(span, operation);
-        if pe >= self.abi.n_pes {
-            let fault =
-                Fault { peer: pe, offset: span.offset(), ..Fault::new(Cause::PeOutOfRange, operation) };
-            fail(self, Fault { expected: u64::from(self.abi.n_pes), seen: u64::from(pe), ..fault });
-        }
-        // SAFETY: the table has `n_pes` entries, which do not change while kernels run.
-        let base = unsafe { u64::load_global(self.abi.peer_bases + 8 * u64::from(pe)) };
-        if base == 0 {
-            fail(self, Fault { peer: pe, offset: span.offset(), ..Fault::new(Cause::NoPath, operation) });
-        }
-        base + span.offset()
-    }
-
-    #[inline(always)]
-    fn checked(self, span: Span, operation: Operation) {
-        if let Some((index, length)) = span.out_of_range() {
-            let fault = Fault { peer: self.abi.my_pe, ..Fault::new(Cause::IndexOutOfRange, operation) };
-            fail(self, Fault { expected: length, seen: index, ..fault });
-        }
     }
 }

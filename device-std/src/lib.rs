@@ -20,8 +20,10 @@
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
 pub mod abi;
+mod address;
 mod arch;
 pub mod atomic;
+mod barrier;
 pub mod context;
 mod copy;
 mod fault;
@@ -29,6 +31,7 @@ pub mod global;
 pub mod launch;
 pub mod local;
 pub mod order;
+mod poll;
 pub mod prelude;
 pub mod rma;
 pub mod scope;

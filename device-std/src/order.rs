@@ -5,10 +5,11 @@
 
 use crate::abi::Operation;
 use crate::arch::order;
+use crate::barrier::{BarrierRound, all_pes_barrier};
 use crate::context::{Context, MayWait};
-use crate::scope::{BarrierRound, Scope, Scoped, all_pes_barrier};
+use crate::poll::Polled;
+use crate::scope::{Scope, Scoped};
 use crate::seam;
-use crate::wait::Polled;
 
 impl<S: Scope, C: Context> Scoped<S, C> {
     /// Orders delivery: what this scope put, stored, signalled or updated before reaches each PE before what

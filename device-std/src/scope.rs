@@ -1,11 +1,13 @@
 //! Scopes: who performs an operation together. A scope is a value made by the context; operations are its
 //! methods, and all threads of the scope call them together with the same arguments.
 
-use crate::abi::{Cause, Operation, control};
-use crate::arch::{Word, atomic, memory, order, thread, warp};
-use crate::context::{Context, Shmem};
+use crate::abi::{Cause, Operation};
+use crate::arch::{order, thread, warp};
+use crate::barrier::{grid_barrier, grid_word};
+use crate::context::{Collective, Context, Shmem};
 use crate::fault::{Fault, fail};
-use crate::wait::{Cmp, Polled, poll};
+use crate::poll::Polled;
+use crate::{thread as indices, warp as lanes};
 use core::marker::PhantomData;
 
 /// A context seen from a scope. Made by `shmem.thread()`, `.warp()`, `.block()` and `.grid()`.
@@ -49,6 +51,40 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     pub fn sync(self) {
         S::sync(self.context.shmem());
+    }
+}
+
+macro_rules! scopes {
+    ($context:ty) => {
+        impl $context {
+            /// The calling thread alone.
+            #[inline(always)]
+            pub fn thread(self) -> Scoped<Thread, Self> {
+                Scoped::new(self)
+            }
+
+            /// The calling thread's warp; all its threads call together.
+            #[inline(always)]
+            pub fn warp(self) -> Scoped<Warp, Self> {
+                Scoped::new(self)
+            }
+
+            /// The calling thread's block; all its threads call together.
+            #[inline(always)]
+            pub fn block(self) -> Scoped<Block, Self> {
+                Scoped::new(self)
+            }
+        }
+    };
+}
+scopes!(Shmem);
+scopes!(Collective);
+
+impl Collective {
+    /// All threads of the grid; all of them call together.
+    #[inline(always)]
+    pub fn grid(self) -> Scoped<Grid, Self> {
+        Scoped::new(self)
     }
 }
 
@@ -102,45 +138,6 @@ pub struct Block;
 #[derive(Clone, Copy, Debug)]
 pub struct Grid;
 
-/// The calling thread's number in its block.
-#[inline(always)]
-pub(crate) fn thread_in_block() -> u32 {
-    thread::thread_idx_x()
-        + thread::block_dim_x() * (thread::thread_idx_y() + thread::block_dim_y() * thread::thread_idx_z())
-}
-
-/// Threads in a block.
-#[inline(always)]
-pub(crate) fn threads_per_block() -> u32 {
-    thread::block_dim_x() * thread::block_dim_y() * thread::block_dim_z()
-}
-
-/// The calling block's number in the grid.
-#[inline(always)]
-pub(crate) fn block_in_grid() -> u32 {
-    thread::block_idx_x()
-        + thread::grid_dim_x() * (thread::block_idx_y() + thread::grid_dim_y() * thread::block_idx_z())
-}
-
-/// Blocks in the grid.
-#[inline(always)]
-pub(crate) fn blocks_per_grid() -> u32 {
-    thread::grid_dim_x() * thread::grid_dim_y() * thread::grid_dim_z()
-}
-
-/// Threads in the calling thread's warp.
-#[inline(always)]
-pub(crate) fn threads_in_warp() -> u32 {
-    let rest = threads_per_block() - (thread_in_block() & !31);
-    if rest < 32 { rest } else { 32 }
-}
-
-/// The lanes of the calling thread's warp.
-#[inline(always)]
-pub(crate) fn warp_mask() -> u32 {
-    u32::MAX >> (32 - threads_in_warp())
-}
-
 impl Scope for Thread {
     #[inline(always)]
     fn rank() -> u64 {
@@ -173,15 +170,15 @@ impl Scope for Thread {
 impl Scope for Warp {
     #[inline(always)]
     fn rank() -> u64 {
-        u64::from(thread_in_block() & 31)
+        u64::from(indices::in_block() & 31)
     }
     #[inline(always)]
     fn size() -> u64 {
-        u64::from(threads_in_warp())
+        u64::from(lanes::size())
     }
     #[inline(always)]
     fn leads() -> bool {
-        thread_in_block() & 31 == 0
+        indices::in_block() & 31 == 0
     }
     #[inline(always)]
     fn polls() -> bool {
@@ -189,7 +186,7 @@ impl Scope for Warp {
     }
     #[inline(always)]
     fn sync(_: Shmem) {
-        warp::sync(warp_mask());
+        warp::sync(lanes::mask());
     }
     #[inline(always)]
     fn join(shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
@@ -198,8 +195,8 @@ impl Scope for Warp {
     #[inline(always)]
     fn any(predicate: bool) -> bool {
         // The vote alone does not order memory; the warp barrier does (PTX ISA 9.7.13.4).
-        let any = warp::any(warp_mask(), predicate);
-        warp::sync(warp_mask());
+        let any = warp::any(lanes::mask(), predicate);
+        warp::sync(lanes::mask());
         any
     }
 }
@@ -207,15 +204,15 @@ impl Scope for Warp {
 impl Scope for Block {
     #[inline(always)]
     fn rank() -> u64 {
-        u64::from(thread_in_block())
+        u64::from(indices::in_block())
     }
     #[inline(always)]
     fn size() -> u64 {
-        u64::from(threads_per_block())
+        u64::from(indices::per_block())
     }
     #[inline(always)]
     fn leads() -> bool {
-        thread_in_block() == 0
+        indices::in_block() == 0
     }
     #[inline(always)]
     fn polls() -> bool {
@@ -238,19 +235,19 @@ impl Scope for Block {
 impl Scope for Grid {
     #[inline(always)]
     fn rank() -> u64 {
-        u64::from(block_in_grid()) * u64::from(threads_per_block()) + u64::from(thread_in_block())
+        u64::from(indices::block()) * u64::from(indices::per_block()) + u64::from(indices::in_block())
     }
     #[inline(always)]
     fn size() -> u64 {
-        u64::from(blocks_per_grid()) * u64::from(threads_per_block())
+        u64::from(indices::blocks()) * u64::from(indices::per_block())
     }
     #[inline(always)]
     fn leads() -> bool {
-        block_in_grid() == 0 && thread_in_block() == 0
+        indices::block() == 0 && indices::in_block() == 0
     }
     #[inline(always)]
     fn polls() -> bool {
-        thread_in_block() == 0
+        indices::in_block() == 0
     }
     #[inline(always)]
     fn sync(shmem: Shmem) {
@@ -284,110 +281,4 @@ fn end_if_given_up(shmem: Shmem, given_up: bool, polled: Polled, expired: impl F
             _ => order::exit(),
         }
     }
-}
-
-/// Heap offset of the launch's grid-barrier word.
-#[inline(always)]
-fn grid_word(shmem: Shmem) -> u64 {
-    control::GRID + control::GRID_STRIDE * u64::from(shmem.abi.grid_slot)
-}
-
-/// The grid barrier, by one thread per block; also gives the top bit that it waits for.
-///
-/// | step | edge |
-/// |---|---|
-/// | block barrier (caller) | the block's past reaches its first thread |
-/// | `atom.acq_rel.gpu.add` on the launch's slot; the first block adds 2^31 less the others | release, and a chain through the other arrivals |
-/// | `ld.acquire.gpu` until the top bit has flipped | acquire of every arrival |
-/// | block barrier (caller) | reaches the rest of the block |
-///
-/// Each round adds exactly 2^31, so the word needs no reset and any grid size may follow another.
-#[inline(always)]
-fn grid_barrier(shmem: Shmem) -> (Polled, u32) {
-    let blocks = blocks_per_grid();
-    if blocks == 1 {
-        return (Polled::Held, 0);
-    }
-    let address = shmem.abi.heap_base + grid_word(shmem);
-    let add = if block_in_grid() == 0 { (1 << 31) - (blocks - 1) } else { 1 };
-    // SAFETY: the slot's word in the own control area.
-    let before = unsafe { atomic::arrive_gpu_u32(address, add) };
-    let goal = !before & (1 << 31);
-    // Twice the deadline of a wait: a block that waits for a peer reports that first.
-    let polled = poll(shmem, shmem.abi.deadline.saturating_mul(2), || {
-        // SAFETY: as above.
-        let now = unsafe { atomic::load_acquire_gpu_u32(address) };
-        (now & (1 << 31) == goal, u64::from(now))
-    });
-    (polled, goal)
-}
-
-/// Where a PE stands in `barrier_all` when it gives up.
-#[derive(Default)]
-pub(crate) struct BarrierRound {
-    epoch: u64,
-    round: u64,
-    from: u32,
-}
-
-impl BarrierRound {
-    #[inline(always)]
-    pub(crate) fn fault(self, seen: u64) -> Fault {
-        let fault = Fault { peer: self.from, seen, ..Fault::new(Cause::Deadline, Operation::BarrierAll) };
-        Fault {
-            cmp: Cmp::Ge as u32,
-            offset: control::BARRIER_FLAGS + 8 * self.round,
-            expected: self.epoch,
-            ..fault
-        }
-    }
-}
-
-/// Dissemination barrier over all PEs, by one thread of this PE.
-///
-/// | step | edge |
-/// |---|---|
-/// | `fence.sc.sys` | this PE's earlier puts are complete (quiet) |
-/// | round k: `st.release.sys` of the epoch to flag k of PE `me + 2^k` | release of all that this thread has seen, cumulatively |
-/// | round k: `ld.relaxed.sys` of the own flag k until it reaches the epoch, then `ld.acquire.sys` | acquire of PE `me - 2^k` and of what it had acquired |
-///
-/// The epoch is in the control area, 64-bit and monotonic, so launches, graphs and streams may follow each
-/// other without a reset. One caller per PE at a time.
-#[inline(always)]
-pub(crate) fn all_pes_barrier(shmem: Shmem) -> (Polled, BarrierRound) {
-    order::fence_sc_sys();
-    let base = shmem.abi.heap_base;
-    // SAFETY: the own control area; one caller per PE at a time.
-    let epoch = 1 + unsafe { u64::load_relaxed(base + control::BARRIER) };
-    // SAFETY: as above.
-    unsafe { u64::store_relaxed(base + control::BARRIER, epoch) };
-    let (me, n) = (shmem.my_pe(), shmem.n_pes());
-    let (mut round, mut distance) = (0u64, 1u32);
-    let start = order::now();
-    while distance < n {
-        let to = if me + distance < n { me + distance } else { me + distance - n };
-        let from = if me >= distance { me - distance } else { me + n - distance };
-        let flag = control::BARRIER_FLAGS + 8 * round;
-        // SAFETY: the table has `n_pes` entries.
-        let peer = unsafe { u64::load_global(shmem.abi.peer_bases + 8 * u64::from(to)) };
-        if peer == 0 {
-            fail(shmem, Fault { peer: to, ..Fault::new(Cause::NoPath, Operation::BarrierAll) });
-        }
-        // SAFETY: a flag in a mapped peer's control area.
-        unsafe { memory::store_release_u64(peer + flag, epoch) };
-        let spent = order::now().wrapping_sub(start);
-        let polled = poll(shmem, shmem.abi.deadline.saturating_sub(spent), || {
-            // SAFETY: a flag in the own control area.
-            let seen = unsafe { u64::load_relaxed(base + flag) };
-            (seen >= epoch, seen)
-        });
-        if !matches!(polled, Polled::Held) {
-            return (polled, BarrierRound { epoch, round, from });
-        }
-        // SAFETY: as above.
-        unsafe { memory::load_acquire_u64(base + flag) };
-        round += 1;
-        distance = distance.wrapping_shl(1);
-    }
-    (Polled::Held, BarrierRound { epoch, round, from: 0 })
 }

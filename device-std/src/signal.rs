@@ -17,11 +17,17 @@ use crate::arch::{Word, atomic, memory};
 use crate::context::{Context, Shmem};
 use crate::scope::{Scope, Scoped, Thread};
 use crate::seam;
-use crate::sym::Sym;
+use crate::sym::{Sym, Symmetric, sealed};
 
 /// A signal word. Only signal operations, waits and tests reach it: a put cannot write one.
 #[derive(Debug)]
 pub enum Signal {}
+
+impl sealed::Sealed for Signal {}
+impl Symmetric for Signal {
+    type Len = ();
+    const ELEMENT_BYTES: u64 = 8;
+}
 
 /// How a signal changes its word.
 ///

@@ -4,13 +4,11 @@
 //! of range made is *invalid*: it carries the index instead of an offset, and the first operation that is
 //! given it ends the kernel with [`Cause::IndexOutOfRange`](crate::abi::Cause::IndexOutOfRange).
 
-use crate::atomic::{Atomic, AtomicWord};
 use crate::launch::{KernelParam, Named};
-use crate::signal::Signal;
 use bytemuck::Pod;
 use core::marker::PhantomData;
 
-/// What can live in symmetric memory: plain data, slices of it, [`Signal`]s and [`Atomic`]s.
+/// What can live in symmetric memory: plain data, slices of it, [`Signal`](crate::Signal)s and [`Atomic`](crate::Atomic)s.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot live in symmetric memory",
     label = "not symmetric data",
@@ -44,11 +42,10 @@ impl Length for u64 {
     }
 }
 
-mod sealed {
+pub(crate) mod sealed {
+    /// Implemented where [`Symmetric`](super::Symmetric) is.
     pub trait Sealed {}
     impl<T: bytemuck::Pod> Sealed for T {}
-    impl Sealed for super::Signal {}
-    impl<T: super::AtomicWord> Sealed for super::Atomic<T> {}
     impl<T: Sealed> Sealed for [T] {}
 }
 
@@ -64,14 +61,6 @@ impl<T: Pod> Data for T {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Pod> Symmetric for T {
-    type Len = ();
-    const ELEMENT_BYTES: u64 = size_of::<T>() as u64;
-}
-impl Symmetric for Signal {
-    type Len = ();
-    const ELEMENT_BYTES: u64 = 8;
-}
-impl<T: AtomicWord> Symmetric for Atomic<T> {
     type Len = ();
     const ELEMENT_BYTES: u64 = size_of::<T>() as u64;
 }
@@ -251,6 +240,7 @@ impl<T: ?Sized + Symmetric + 'static> KernelParam for Sym<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::signal::Signal;
 
     fn slice(offset: u64, len: u64) -> Sym<[f32]> {
         // SAFETY: the handle is never used to reach memory.

@@ -2,7 +2,6 @@
 //! `blockIdx`, `blockDim` and `gridDim`.
 
 use crate::arch::thread;
-use crate::scope;
 
 macro_rules! indices {
     ($($name:ident $register:ident $what:literal;)*) => {
@@ -33,25 +32,25 @@ indices! {
 /// The calling thread's number in its block, counting x first.
 #[inline(always)]
 pub fn in_block() -> u32 {
-    scope::thread_in_block()
+    idx_x() + block_dim_x() * (idx_y() + block_dim_y() * idx_z())
 }
 
 /// Threads in a block.
 #[inline(always)]
 pub fn per_block() -> u32 {
-    scope::threads_per_block()
+    block_dim_x() * block_dim_y() * block_dim_z()
 }
 
 /// The calling block's number in the grid, counting x first.
 #[inline(always)]
 pub fn block() -> u32 {
-    scope::block_in_grid()
+    block_idx_x() + grid_dim_x() * (block_idx_y() + grid_dim_y() * block_idx_z())
 }
 
 /// Blocks in the grid.
 #[inline(always)]
 pub fn blocks() -> u32 {
-    scope::blocks_per_grid()
+    grid_dim_x() * grid_dim_y() * grid_dim_z()
 }
 
 /// The calling thread's number in the grid.

@@ -1,72 +1,16 @@
 //! Waiting for signals. Every wait has a deadline: a wait that returns has its condition true, and one that
 //! does not writes the error record and ends its scope's threads.
 
-use crate::abi::{Cause, Operation, control};
-use crate::arch::{Word, memory, order};
+pub use crate::abi::Cmp;
+use crate::abi::{Cause, Operation};
+use crate::arch::{Word, memory};
 use crate::context::{Context, MayWait, Shmem};
 use crate::fault::Fault;
+use crate::poll::{Polled, poll};
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::signal::Signal;
 use crate::sym::Sym;
-
-/// Comparison of a signal with a value, both unsigned (OpenSHMEM 1.6, 9.11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u32)]
-pub enum Cmp {
-    /// Equal.
-    Eq = 0,
-    /// Not equal.
-    Ne = 1,
-    /// Greater than.
-    Gt = 2,
-    /// Greater than or equal.
-    Ge = 3,
-    /// Less than.
-    Lt = 4,
-    /// Less than or equal.
-    Le = 5,
-}
-
-impl Cmp {
-    /// Whether `seen` compares so with `value`.
-    #[inline(always)]
-    pub const fn holds(self, seen: u64, value: u64) -> bool {
-        match self {
-            Self::Eq => seen == value,
-            Self::Ne => seen != value,
-            Self::Gt => seen > value,
-            Self::Ge => seen >= value,
-            Self::Lt => seen < value,
-            Self::Le => seen <= value,
-        }
-    }
-
-    /// The comparison of this number, if there is one.
-    pub const fn from_number(number: u32) -> Option<Self> {
-        Some(match number {
-            0 => Self::Eq,
-            1 => Self::Ne,
-            2 => Self::Gt,
-            3 => Self::Ge,
-            4 => Self::Lt,
-            5 => Self::Le,
-            _ => return None,
-        })
-    }
-
-    /// As a report prints it.
-    pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Eq => "==",
-            Self::Ne => "!=",
-            Self::Gt => ">",
-            Self::Ge => ">=",
-            Self::Lt => "<",
-            Self::Le => "<=",
-        }
-    }
-}
 
 /// Whether a growing 64-bit counter that may wrap has reached `goal`: it is at most 2^63 - 1 ahead of it.
 #[inline(always)]
@@ -152,45 +96,6 @@ fn wait<S: Scope>(
         seen,
         ..Fault::new(Cause::Deadline, operation)
     });
-}
-
-/// How a poll ended.
-#[derive(Clone, Copy)]
-pub enum Polled {
-    /// Its condition held.
-    Held,
-    /// A peer failed.
-    Aborted,
-    /// Its time ran out; the value last seen.
-    Expired(u64),
-}
-
-/// Calls `look`, which says whether its condition holds and what it saw, until it does, for at most `budget`
-/// units of the device's clock.
-#[inline(always)]
-pub(crate) fn poll(shmem: Shmem, budget: u64, look: impl Fn() -> (bool, u64)) -> Polled {
-    if look().0 {
-        return Polled::Held;
-    }
-    let until = order::now().saturating_add(budget);
-    let mut failed = 0u32;
-    loop {
-        failed = failed.wrapping_add(1);
-        order::poll_failed(failed, until);
-        let (holds, seen) = look();
-        if holds {
-            return Polled::Held;
-        }
-        if failed.is_multiple_of(order::POLLS_PER_CHECK) {
-            // SAFETY: the own control area.
-            if unsafe { u64::load_relaxed(shmem.abi.heap_base + control::ABORT) } != 0 {
-                return Polled::Aborted;
-            }
-            if order::now() >= until {
-                return Polled::Expired(seen);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

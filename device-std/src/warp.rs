@@ -4,24 +4,31 @@
 //! specified.
 
 use crate::arch::warp;
-use crate::scope;
+use crate::thread;
 
 /// The calling thread's lane, 0 to 31.
 #[inline(always)]
 pub fn lane() -> u32 {
-    scope::thread_in_block() & 31
+    thread::in_block() & 31
 }
 
 /// Threads in this warp: 32, or what is left of the block in its last warp.
 #[inline(always)]
 pub fn size() -> u32 {
-    scope::threads_in_warp()
+    let rest = thread::per_block() - (thread::in_block() & !31);
+    if rest < 32 { rest } else { 32 }
+}
+
+/// The lanes of this warp, as a mask.
+#[inline(always)]
+pub(crate) fn mask() -> u32 {
+    u32::MAX >> (32 - size())
 }
 
 /// Joins the warp's threads and orders their memory accesses among each other.
 #[inline(always)]
 pub fn sync() {
-    warp::sync(scope::warp_mask());
+    warp::sync(mask());
 }
 
 /// The lanes that execute this call together. They may differ from one call to the next.
@@ -89,41 +96,41 @@ fn each_half<T: Shuffle>(value: T, shuffle: impl Fn(u32) -> u32) -> T {
 /// The value of lane `lane`.
 #[inline(always)]
 pub fn shuffle<T: Shuffle>(value: T, lane: u32) -> T {
-    each_half(value, |half| warp::shuffle_idx(scope::warp_mask(), half, lane))
+    each_half(value, |half| warp::shuffle_idx(mask(), half, lane))
 }
 
 /// The value of the lane `delta` above; past lane 31, the own one.
 #[inline(always)]
 pub fn shuffle_down<T: Shuffle>(value: T, delta: u32) -> T {
-    each_half(value, |half| warp::shuffle_down(scope::warp_mask(), half, delta))
+    each_half(value, |half| warp::shuffle_down(mask(), half, delta))
 }
 
 /// The value of the lane `delta` below; before lane 0, the own one.
 #[inline(always)]
 pub fn shuffle_up<T: Shuffle>(value: T, delta: u32) -> T {
-    each_half(value, |half| warp::shuffle_up(scope::warp_mask(), half, delta))
+    each_half(value, |half| warp::shuffle_up(mask(), half, delta))
 }
 
-/// The value of the lane whose number differs in the bits of `mask`.
+/// The value of the lane whose number differs in `bits`.
 #[inline(always)]
-pub fn shuffle_xor<T: Shuffle>(value: T, mask: u32) -> T {
-    each_half(value, |half| warp::shuffle_xor(scope::warp_mask(), half, mask))
+pub fn shuffle_xor<T: Shuffle>(value: T, bits: u32) -> T {
+    each_half(value, |half| warp::shuffle_xor(mask(), half, bits))
 }
 
 /// Whether `predicate` is true for any thread of the warp.
 #[inline(always)]
 pub fn any(predicate: bool) -> bool {
-    warp::any(scope::warp_mask(), predicate)
+    warp::any(mask(), predicate)
 }
 
 /// Whether `predicate` is true for every thread of the warp.
 #[inline(always)]
 pub fn all(predicate: bool) -> bool {
-    warp::all(scope::warp_mask(), predicate)
+    warp::all(mask(), predicate)
 }
 
 /// One bit per lane: its `predicate`.
 #[inline(always)]
 pub fn ballot(predicate: bool) -> u32 {
-    warp::ballot(scope::warp_mask(), predicate)
+    warp::ballot(mask(), predicate)
 }

@@ -1,0 +1,115 @@
+//! The two barriers that poll: of a grid, and of all PEs. Both are done by single threads; their scope joins the
+//! others to them.
+
+use crate::abi::{Cause, Cmp, Operation, control};
+use crate::arch::{Word, atomic, memory, order};
+use crate::context::Shmem;
+use crate::fault::{Fault, fail};
+use crate::poll::{Polled, poll};
+use crate::thread;
+
+/// Heap offset of the launch's grid-barrier word.
+#[inline(always)]
+pub(crate) fn grid_word(shmem: Shmem) -> u64 {
+    control::GRID + control::GRID_STRIDE * u64::from(shmem.abi.grid_slot)
+}
+
+/// The grid barrier, by one thread per block; also gives the top bit that it waits for.
+///
+/// | step | edge |
+/// |---|---|
+/// | block barrier (caller) | the block's past reaches its first thread |
+/// | `atom.acq_rel.gpu.add` on the launch's slot; the first block adds 2^31 less the others | release, and a chain through the other arrivals |
+/// | `ld.acquire.gpu` until the top bit has flipped | acquire of every arrival |
+/// | block barrier (caller) | reaches the rest of the block |
+///
+/// Each round adds exactly 2^31, so the word needs no reset and any grid size may follow another.
+#[inline(always)]
+pub(crate) fn grid_barrier(shmem: Shmem) -> (Polled, u32) {
+    let blocks = thread::blocks();
+    if blocks == 1 {
+        return (Polled::Held, 0);
+    }
+    let address = shmem.abi.heap_base + grid_word(shmem);
+    let add = if thread::block() == 0 { (1 << 31) - (blocks - 1) } else { 1 };
+    // SAFETY: the slot's word in the own control area.
+    let before = unsafe { atomic::arrive_gpu_u32(address, add) };
+    let goal = !before & (1 << 31);
+    // Twice the deadline of a wait: a block that waits for a peer reports that first.
+    let polled = poll(shmem, shmem.abi.deadline.saturating_mul(2), || {
+        // SAFETY: as above.
+        let now = unsafe { atomic::load_acquire_gpu_u32(address) };
+        (now & (1 << 31) == goal, u64::from(now))
+    });
+    (polled, goal)
+}
+
+/// Where a PE stands in `barrier_all` when it gives up.
+#[derive(Default)]
+pub(crate) struct BarrierRound {
+    epoch: u64,
+    round: u64,
+    from: u32,
+}
+
+impl BarrierRound {
+    #[inline(always)]
+    pub(crate) fn fault(self, seen: u64) -> Fault {
+        let fault = Fault { peer: self.from, seen, ..Fault::new(Cause::Deadline, Operation::BarrierAll) };
+        Fault {
+            cmp: Cmp::Ge as u32,
+            offset: control::BARRIER_FLAGS + 8 * self.round,
+            expected: self.epoch,
+            ..fault
+        }
+    }
+}
+
+/// Dissemination barrier over all PEs, by one thread of this PE.
+///
+/// | step | edge |
+/// |---|---|
+/// | `fence.sc.sys` | this PE's earlier puts are complete (quiet) |
+/// | round k: `st.release.sys` of the epoch to flag k of PE `me + 2^k` | release of all that this thread has seen, cumulatively |
+/// | round k: `ld.relaxed.sys` of the own flag k until it reaches the epoch, then `ld.acquire.sys` | acquire of PE `me - 2^k` and of what it had acquired |
+///
+/// The epoch is in the control area, 64-bit and monotonic, so launches, graphs and streams may follow each
+/// other without a reset. One caller per PE at a time.
+#[inline(always)]
+pub(crate) fn all_pes_barrier(shmem: Shmem) -> (Polled, BarrierRound) {
+    order::fence_sc_sys();
+    let base = shmem.abi.heap_base;
+    // SAFETY: the own control area; one caller per PE at a time.
+    let epoch = 1 + unsafe { u64::load_relaxed(base + control::BARRIER) };
+    // SAFETY: as above.
+    unsafe { u64::store_relaxed(base + control::BARRIER, epoch) };
+    let (me, n) = (shmem.my_pe(), shmem.n_pes());
+    let (mut round, mut distance) = (0u64, 1u32);
+    let start = order::now();
+    while distance < n {
+        let to = if me + distance < n { me + distance } else { me + distance - n };
+        let from = if me >= distance { me - distance } else { me + n - distance };
+        let flag = control::BARRIER_FLAGS + 8 * round;
+        // SAFETY: the table has `n_pes` entries.
+        let peer = unsafe { u64::load_global(shmem.abi.peer_bases + 8 * u64::from(to)) };
+        if peer == 0 {
+            fail(shmem, Fault { peer: to, ..Fault::new(Cause::NoPath, Operation::BarrierAll) });
+        }
+        // SAFETY: a flag in a mapped peer's control area.
+        unsafe { memory::store_release_u64(peer + flag, epoch) };
+        let spent = order::now().wrapping_sub(start);
+        let polled = poll(shmem, shmem.abi.deadline.saturating_sub(spent), || {
+            // SAFETY: a flag in the own control area.
+            let seen = unsafe { u64::load_relaxed(base + flag) };
+            (seen >= epoch, seen)
+        });
+        if !matches!(polled, Polled::Held) {
+            return (polled, BarrierRound { epoch, round, from });
+        }
+        // SAFETY: as above.
+        unsafe { memory::load_acquire_u64(base + flag) };
+        round += 1;
+        distance = distance.wrapping_shl(1);
+    }
+    (Polled::Held, BarrierRound { epoch, round, from: 0 })
+}

@@ -1,6 +1,5 @@
 //! How a run is set up: from the environment, then changed by the program.
 
-use crate::env::Environment;
 use crate::error::{Error, Result};
 use std::time::Duration;
 
@@ -67,28 +66,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The set-up that the environment asks for: see [`VARIABLES`](crate::env::VARIABLES).
-    ///
-    /// # Errors
-    /// [`Error::Environment`] if a variable's value means nothing.
-    pub fn from_env() -> Result<Self> {
-        let environment = Environment::read()?;
-        let mut config = Self::default();
-        config.pes = environment.pes.unwrap_or(config.pes);
-        config.device = environment.device.unwrap_or(config.device);
-        config.path = environment.path.unwrap_or(config.path);
-        config.deadline = environment.deadline.unwrap_or(config.deadline);
-        config.heap_limit = environment.heap;
-        config.emulated_devices = environment.emulated_devices;
-        if let Some(bytes) = environment.emulated_memory {
-            config = config.emulated_memory(bytes);
-        }
-        if let Some(seed) = environment.emulated_seed {
-            config = config.emulated_seed(seed);
-        }
-        Ok(config)
-    }
-
     /// How many PEs run as threads of this process.
     pub fn pes(mut self, pes: u32) -> Self {
         self.pes = pes;

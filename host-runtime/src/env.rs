@@ -2,7 +2,7 @@
 //! that does not parse is an error that names the variable and what is valid; an unknown `OXSHMEM_…` variable
 //! is a warning on stderr, once.
 
-use crate::config::{DeviceChoice, Path};
+use crate::config::{Config, DeviceChoice, Path};
 use crate::error::{Error, Result};
 use std::ffi::OsString;
 use std::sync::Once;
@@ -86,6 +86,30 @@ const ELSEWHERE: &[&str] = &[
     "OXSHMEM_TEST_FULL",
     "OXSHMEM_WRITE_DOCS",
 ];
+
+impl Config {
+    /// The set-up that the environment asks for: see [`VARIABLES`].
+    ///
+    /// # Errors
+    /// [`Error::Environment`] if a variable's value means nothing.
+    pub fn from_env() -> Result<Self> {
+        let environment = Environment::read()?;
+        let mut config = Self::default();
+        config.pes = environment.pes.unwrap_or(config.pes);
+        config.device = environment.device.unwrap_or(config.device);
+        config.path = environment.path.unwrap_or(config.path);
+        config.deadline = environment.deadline.unwrap_or(config.deadline);
+        config.heap_limit = environment.heap;
+        config.emulated_devices = environment.emulated_devices;
+        if let Some(bytes) = environment.emulated_memory {
+            config = config.emulated_memory(bytes);
+        }
+        if let Some(seed) = environment.emulated_seed {
+            config = config.emulated_seed(seed);
+        }
+        Ok(config)
+    }
+}
 
 /// What the environment asks for; `None` where it says nothing.
 #[derive(Debug, Default, PartialEq)]

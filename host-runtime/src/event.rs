@@ -3,6 +3,7 @@
 use crate::driver::{Mark, Queue};
 use crate::error::{Error, Result};
 use crate::pe::Pe;
+use crate::shmem::Shmem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,16 @@ pub struct Event {
     slot: usize,
     queue: Arc<dyn Queue>,
     mark: Box<dyn Mark>,
+}
+
+impl Shmem {
+    /// Marks the end of what was launched on the default stream so far.
+    ///
+    /// # Errors
+    /// As [`Stream::record`](crate::Stream::record).
+    pub fn record(&self) -> Result<Event> {
+        Event::record(self.pe(), 0)
+    }
 }
 
 impl Event {

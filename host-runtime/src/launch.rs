@@ -3,15 +3,16 @@
 //! kernel is known.
 
 use crate::alloc::Allocation;
-use crate::driver::{Body, DeviceInfo, Function, Launch, Queue};
+use crate::driver::{Body, DeviceInfo, Launch, Queue};
 use crate::error::{Error, Result};
+use crate::known::{Kernels, Known};
 use crate::pe::{Held, Pe, State};
 use crate::shmem::Shmem;
 use crate::stream::Stream;
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::launch::{Kernel, LaunchConfig, Launcher, Named, ParamVisitor};
 use std::any::TypeId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,19 +21,6 @@ const MAX_PIECES: usize = 128;
 /// Shared memory that a kernel may have without asking for more (CUDA C++ Programming Guide, compute
 /// capabilities).
 const PLAIN_SHARED: u32 = 48 * 1024;
-
-/// What was looked up about kernels, by the kernel's type.
-pub(crate) type Kernels = HashMap<TypeId, Known>;
-
-/// A kernel that was looked up.
-#[derive(Debug)]
-pub(crate) struct Known {
-    pub(crate) function: Function,
-    /// Blocks per multiprocessor, by threads and bytes of dynamic shared memory.
-    shapes: Vec<((u32, u32), u32)>,
-    /// Most dynamic shared memory that was allowed so far.
-    shared: u32,
-}
 
 /// What the launch path needs of a [`Kernel`], without its type.
 #[derive(Clone, Copy)]
@@ -57,6 +45,20 @@ impl Described {
 
     fn refuse<T>(&self, what: String) -> Result<T> {
         Err(Error::LaunchShape { kernel: self.symbol, what })
+    }
+}
+
+impl Shmem {
+    /// How many blocks of `threads` threads of the collective kernel `K` this PE can launch now: what its
+    /// share of the device holds, less what its unfinished collective launches hold.
+    ///
+    /// # Errors
+    /// Those of a launch for want of device code; [`Error::Cuda`] if the driver refuses.
+    pub fn resident_blocks<K: Kernel>(&self, threads: u32) -> Result<u32> {
+        let kernel = Described::of::<K>();
+        let mut state = self.pe().lock();
+        let room = room(self.pe(), &mut state, &kernel, threads, K::SHARED_BYTES, None)?;
+        Ok(u32::try_from(room.available).unwrap_or(u32::MAX))
     }
 }
 

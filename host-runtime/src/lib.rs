@@ -63,6 +63,7 @@ mod event;
 mod failure;
 mod group;
 mod job;
+mod known;
 mod launch;
 mod local;
 mod pe;

@@ -6,7 +6,7 @@ use crate::driver::{Device, Queue};
 use crate::error::{Error, Result};
 use crate::group::{Arrival, Call, Outcome};
 use crate::job::Job;
-use crate::launch::Kernels;
+use crate::known::Kernels;
 use oxshmem_device::abi::control;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::pe::{Pe, Slot};
+use crate::shmem::Shmem;
 use oxshmem_device::abi::control;
 use std::sync::Arc;
 
@@ -13,6 +14,16 @@ use std::sync::Arc;
 pub struct Stream {
     pe: Arc<Pe>,
     slot: usize,
+}
+
+impl Shmem {
+    /// Makes a stream. A PE has one stream from the start, the default one, that launches use which name none.
+    ///
+    /// # Errors
+    /// [`Error::TooManyStreams`], or what stands against further work.
+    pub fn stream(&self) -> Result<Stream> {
+        Stream::new(self.pe())
+    }
 }
 
 impl Stream {

@@ -13,6 +13,7 @@ use oxshmem_device::sym::Elements;
 use oxshmem_device::{Atomic, Reach, Signal, Sym, Symmetric};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// How many bytes are made at a time when a vector is filled by a function.
 const FILL_BYTES: usize = 1 << 20;
@@ -102,6 +103,46 @@ impl Shmem {
         // Only then may a peer write into this copy.
         self.pe().meet(Call::Filled(vector.id()), filled.err(), || Ok(Outcome::Done))?;
         Ok(vector)
+    }
+
+    /// Collective. Frees a vector on every PE: the range may be handed out again at once. It first waits until
+    /// everything that this PE launched is over.
+    ///
+    /// # Errors
+    /// [`Error::WrongOwner`] if it is another PE's or run's; those of [`barrier_all`](Self::barrier_all).
+    pub fn free<T: Element>(&self, vector: SymVec<T>) -> Result<()> {
+        vector.check_owner(self)?;
+        let id = vector.id();
+        let settled = self.pe().settle();
+        drop(vector);
+        self.pe().meet(Call::Free(id), settled.err(), || Ok(Outcome::Done))?;
+        Ok(())
+    }
+
+    /// Collective part of an allocation: takes the range, grows the heap if it must.
+    fn allocate(&self, call: Call) -> Result<Arc<Allocation>> {
+        let pe = self.pe();
+        let looked = match pe.trouble() {
+            Some(error) => Err(error),
+            None => pe.look_at_all().and_then(|()| pe.collect()),
+        };
+        let job = pe.job.clone();
+        let outcome = pe.meet(call.clone(), looked.err(), move || {
+            let mut heap = job.heap();
+            let Call::Alloc { holds, elements, element_bytes, .. } = call else { return Ok(Outcome::Done) };
+            let allocation = heap.allocate(holds, elements, element_bytes)?;
+            job.mapped.store(heap.mapped(), Ordering::Release);
+            Ok(Outcome::Allocated(allocation))
+        })?;
+        match outcome {
+            Outcome::Allocated(allocation) => {
+                if allocation.bytes > 0 {
+                    pe.lock().symmetric.insert(allocation.offset, allocation.clone());
+                }
+                Ok(allocation)
+            }
+            Outcome::Done => Err(Error::other("an allocation returned nothing")),
+        }
     }
 }
 

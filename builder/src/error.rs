@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process;
 
-use crate::lint::Finding;
+use crate::finding::Finding;
 
 /// Why a device build failed.
 #[derive(Debug)]
@@ -168,7 +168,7 @@ impl fmt::Display for Error {
                  library source, or unset it to search for one.",
                 rustc.display()
             ),
-            Self::NoToolchain => write!(f, "oxshmem-builder: {}", crate::toolchain::HOW_TO_GET_ONE),
+            Self::NoToolchain => write!(f, "oxshmem-builder: {}", crate::versions::HOW_TO_GET_ONE),
             Self::Spawn { program, source } => {
                 write!(f, "oxshmem-builder: cannot start {}: {source}.", program.display())
             }
@@ -179,7 +179,7 @@ impl fmt::Display for Error {
                 f,
                 "{output}\noxshmem-builder: `{library}` of {toolchain} does not compile for nvptx64-nvidia-cuda (output \
                  above). Tried versions: {}. Choose another toolchain with OXSHMEM_RUSTC.",
-                crate::toolchain::tried_versions()
+                crate::versions::tried_versions()
             ),
             Self::Compile { package, arch, dependency, output } => {
                 writeln!(f, "{}\n", output.trim_end())?;

@@ -24,6 +24,7 @@ mod builder;
 mod compile;
 mod embed;
 mod error;
+mod finding;
 pub mod lint;
 mod manifest;
 pub mod marker;
@@ -34,6 +35,7 @@ mod ptx;
 pub mod ptxas;
 pub mod sysroot;
 pub mod toolchain;
+mod versions;
 
 pub use arch::Arch;
 pub use builder::{Builder, Built, CudaBuilder, Image, KernelReport};

@@ -134,7 +134,7 @@ pub struct Warp;
 #[derive(Clone, Copy, Debug)]
 pub struct Block;
 
-/// The threads of all blocks of the launch. Only on [`Collective`](crate::Collective).
+/// The threads of all blocks of the launch. Only on [`Collective`].
 #[derive(Clone, Copy, Debug)]
 pub struct Grid;
 

@@ -8,9 +8,9 @@
 //! Only threads of the block can release each other, so a block whose living threads all wait is stuck for
 //! good: that is reported at once ([`Error::Diverged`](crate::Error::Diverged)).
 
+use crate::launch::Launch;
 use crate::occupancy::{Needs, WARP};
 use crate::stack::StackSet;
-use crate::stream::Launch;
 use crate::thread::{self, Body, Current, Exchange, Frame, Response};
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::hooks::Position;

@@ -17,8 +17,8 @@
 //! Therefore there is none. It holds for one process: for memory that other processes write there is
 //! [`MachineConfig::outside_grace`].
 
-use crate::host::{HostState, Standing};
-use crate::machine::MachineConfig;
+use crate::config::MachineConfig;
+use crate::standing::{HostState, Standing};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;

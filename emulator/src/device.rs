@@ -2,12 +2,13 @@
 //! worker's business.
 
 use crate::clock::Clock;
+use crate::config::MachineConfig;
 use crate::error::Error;
-use crate::machine::MachineConfig;
+use crate::launch::Submission;
 use crate::memory::{Allocation, Physical, Table};
 use crate::occupancy;
 use crate::statistics::Statistics;
-use crate::stream::{Stream, Submission};
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -195,9 +196,8 @@ impl Device {
         Allocation::new(self.shared.table.clone(), self.shared.account.clone(), bytes)
     }
 
-    /// Makes a stream.
-    pub fn create_stream(&self) -> Stream {
-        Stream::new(self.shared.clone())
+    pub(crate) fn shared(&self) -> &Arc<DeviceShared> {
+        &self.shared
     }
 
     /// What the device has done. Exact once the streams asked about are synchronised.

@@ -21,25 +21,30 @@
 
 mod block;
 pub mod clock;
+pub mod config;
 pub mod device;
 pub mod error;
 pub mod host;
+pub mod launch;
 pub mod machine;
 pub mod memory;
 mod occupancy;
 mod panics;
 mod schedule;
 mod stack;
+mod standing;
 pub mod statistics;
 pub mod stream;
 mod thread;
 mod worker;
 
 pub use clock::STEPS_PER_SECOND;
+pub use config::MachineConfig;
 pub use device::Device;
 pub use error::{Error, LastOperation, Problem, Site};
 pub use host::{HostHandle, HostThread};
-pub use machine::{Machine, MachineConfig};
+pub use launch::Launch;
+pub use machine::Machine;
 pub use memory::{Allocation, GRANULARITY, HostMemory, HostRegistration, Physical, Reservation};
 pub use statistics::Statistics;
-pub use stream::{Launch, Stream};
+pub use stream::Stream;

@@ -1,7 +1,7 @@
 //! How many blocks fit: the arithmetic of an occupancy calculator, and the streaming multiprocessors that
 //! hold resident blocks by the same arithmetic.
 
-use crate::machine::MachineConfig;
+use crate::config::MachineConfig;
 
 /// Threads of a warp.
 pub(crate) const WARP: u32 = 32;

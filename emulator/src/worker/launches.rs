@@ -2,9 +2,9 @@
 
 use super::{Running, Worker};
 use crate::block::Block;
+use crate::launch::Submission;
 use crate::schedule::ThreadId;
 use crate::stack::{self, Shortage};
-use crate::stream::Submission;
 use oxshmem_device::abi::ContextAbi;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use range_alloc::RangeAllocator;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of the unit in which ranges are handed out: every allocation is aligned to it.
 const UNIT: u64 = 256;
@@ -27,6 +28,15 @@ pub(crate) struct Allocation {
     pub(crate) element_bytes: u64,
     /// What it holds, for reports.
     pub(crate) holds: &'static str,
+    /// What handles carry, so that one of a freed vector or of another run is known: never 0, and different for
+    /// 65,535 allocations of the process in a row.
+    pub(crate) tag: u16,
+}
+
+fn next_tag() -> u16 {
+    static TAGS: AtomicU64 = AtomicU64::new(0);
+    let turn = TAGS.fetch_add(1, Ordering::Relaxed) % u64::from(u16::MAX);
+    1 + turn as u16
 }
 
 /// The heap of the job.
@@ -76,7 +86,7 @@ impl Heap {
         let units = bytes.checked_next_multiple_of(UNIT).ok_or_else(overflow)? / UNIT;
         let range = if units == 0 { control::BYTES / UNIT..control::BYTES / UNIT } else { self.take(units)? };
         let (id, offset) = (self.next, range.start * UNIT);
-        let allocation = Arc::new(Allocation { id, offset, bytes, element_bytes, holds });
+        let allocation = Arc::new(Allocation { id, offset, bytes, element_bytes, holds, tag: next_tag() });
         self.taken.insert(id, Taken { allocation: allocation.clone(), range, released: 0 });
         self.next = AllocationId(id.0 + 1);
         Ok(allocation)

@@ -140,6 +140,8 @@ impl Group {
         lead: impl FnOnce() -> Result<Outcome>,
     ) -> Result<Outcome> {
         let mut state = self.lock();
+        // What ended an earlier call says nothing about this one.
+        state.sent_home[pe as usize] = None;
         if let Some(error) = state.failure_for(pe) {
             return Err(error);
         }
@@ -171,11 +173,13 @@ impl Group {
         }
         let (own, start) = (state.generation, Instant::now());
         loop {
-            if state.generation != own {
-                return state.result.clone();
-            }
+            // Before the generation: a PE that was sent home is none of those that came, so that the rendezvous
+            // may end without it, by `Absent`, before it wakes; that result is for the others.
             if let Some(error) = state.sent_home[pe as usize].take() {
                 return Err(error);
+            }
+            if state.generation != own {
+                return state.result.clone();
             }
             if let Some(error) = state.failure_for(pe).or_else(|| state.returned_error(pe, &call)) {
                 state.arrivals[pe as usize] = None;
@@ -397,6 +401,33 @@ mod tests {
             }
             Some(group.meet(pe, arrival(Call::BarrierAll), || Ok(Outcome::Done)))
         });
+        assert_eq!(errors, [None, None]);
+    }
+
+    #[test]
+    fn a_pe_that_was_sent_home_does_not_get_what_ends_the_rendezvous_later() {
+        let group = pes(2, Duration::from_secs(60));
+        let errors = all(2, &group, |pe| {
+            if pe == 1 {
+                // Sends PE 0 home, and ends the rendezvous before PE 0 can wake.
+                let mut state = group.lock();
+                while state.arrivals[0].is_none() {
+                    state = group.changed.wait_timeout(state, Duration::from_millis(1)).unwrap().0;
+                }
+                state.send_home(&Error::other("go home"));
+                state.result = Err(Error::other("somebody was absent"));
+                state.generation += 1;
+                group.wake(&state);
+                return None;
+            }
+            Some(group.meet(pe, arrival(Call::BarrierAll), || unreachable!()))
+        });
+        assert_eq!(errors[0].as_deref(), Some("go home"));
+        // Nothing of it is left, and if there were, it would say nothing about the next call.
+        assert!(group.lock().sent_home[0].is_none());
+        group.lock().sent_home[0] = Some(Error::other("stale"));
+        let errors =
+            all(2, &group, |pe| Some(group.meet(pe, arrival(Call::BarrierAll), || Ok(Outcome::Done))));
         assert_eq!(errors, [None, None]);
     }
 

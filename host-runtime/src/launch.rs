@@ -83,7 +83,12 @@ impl Launcher for Shmem {
             Described::of::<K>(),
             config,
             &mut |visitor| K::visit(&raw, visitor),
-            &move || Box::new(move |context| K::run_thread(context, raw)),
+            &move || {
+                Box::new(move |context| {
+                    // SAFETY: the emulator passes the context of this launch, whose parameters were checked.
+                    unsafe { K::run_thread(context, raw) }
+                })
+            },
         )
     }
 }
@@ -385,16 +390,16 @@ impl ParamVisitor for Params<'_> {
         let wrong = |memory, start, bytes, why| Some(Wrong { parameter, memory, start, bytes, why });
         let found = match named {
             Named::Nothing => None,
-            Named::Symmetric { offset: u64::MAX, bytes } => wrong(
+            Named::Symmetric { offset: u64::MAX, bytes, .. } => wrong(
                 "the symmetric heap",
                 u64::MAX,
                 bytes,
                 "given to `at` or `slice`: check it against the vector's length",
             ),
             Named::Symmetric { bytes: 0, .. } | Named::Local { bytes: 0, .. } => None,
-            Named::Symmetric { offset, bytes } => {
+            Named::Symmetric { offset, bytes, tag } => {
                 let before = self.symmetric.range(..=offset).next_back();
-                match before.filter(|(start, of)| inside(**start, of.bytes, offset, bytes)) {
+                match before.filter(|(start, of)| of.tag == tag && inside(**start, of.bytes, offset, bytes)) {
                     Some(_) => None,
                     None => wrong(
                         "the symmetric heap",

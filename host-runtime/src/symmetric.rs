@@ -164,7 +164,8 @@ impl<T: Element> SymVec<T> {
         [T]: Symmetric<Len = Elements>,
     {
         // SAFETY: the allocation was made for this many elements of T on every PE, aligned to 256 bytes.
-        unsafe { Sym::from_parts(self.allocation.offset, self.len as u64, self.reach) }
+        let handle = unsafe { Sym::from_parts(self.allocation.offset, self.len as u64, self.reach) };
+        handle.tagged(self.allocation.tag)
     }
 
     /// A handle to one element. Out of range: a launch that is given it is an error.

@@ -253,7 +253,8 @@ impl LenOne for oxshmem::DeviceVec<u32> {
     fn len_one(&self) -> oxshmem_device::Global<[u32]> {
         use oxshmem_device::launch::KernelParam;
         let (address, _) = self.handle().into_raw();
-        KernelParam::from_raw(address, 1)
+        // SAFETY: the first element of a live vector.
+        unsafe { KernelParam::from_raw(address, 1) }
     }
 }
 

@@ -65,7 +65,7 @@ macro_rules! bare_kernel {
             const BLOCK: Option<u32> = None;
             type Raw = ();
             fn visit(_: &(), _: &mut dyn ParamVisitor) {}
-            fn run_thread(_: ContextAbi, _: ()) {}
+            unsafe fn run_thread(_: ContextAbi, _: ()) {}
         }
     };
 }

@@ -75,8 +75,12 @@ impl Launcher for Prepare<'_> {
         raw: K::Raw,
     ) -> Result<()> {
         let visit = &mut |visitor: &mut dyn ParamVisitor| K::visit(&raw, visitor);
-        let body: &dyn Fn() -> crate::driver::Body =
-            &move || Box::new(move |context| K::run_thread(context, raw));
+        let body: &dyn Fn() -> crate::driver::Body = &move || {
+            Box::new(move |context| {
+                // SAFETY: as for a launch.
+                unsafe { K::run_thread(context, raw) }
+            })
+        };
         prepare(self.shmem.pe(), stream, Described::of::<K>(), config, visit, body, |slots, slot, launch| {
             let mut pieces = Pieces(Vec::new());
             K::visit(&raw, &mut pieces);

@@ -1,17 +1,21 @@
 //! Everything that can go wrong, one variant per cause. A message says what was asked, what was found, which
 //! PE, and what to do; the fields carry the same for programs. Errors are `Clone`, because one PE's error is
-//! told to the others.
+//! told to the others. `Debug` says the same as `Display`, so that `fn main() -> oxshmem::Result<()>` ends with
+//! the sentence.
 
-use crate::failure::Failure;
-use std::fmt::{self, Display, Formatter};
+mod words;
+
+use crate::failure::{Failure, KernelPanic};
+use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
+use words::{because, cuda_version, list_calls, list_pes, range, why_absent};
 
 /// The result of every oxshmem call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An environment variable has a value that means nothing. Fault: the caller's environment.
@@ -354,25 +358,6 @@ pub enum Error {
     Other(Arc<dyn std::error::Error + Send + Sync>),
 }
 
-/// An emulated kernel thread that panicked or made an access that a GPU would fault on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelPanic {
-    /// The PE.
-    pub pe: u32,
-    /// The kernel.
-    pub kernel: String,
-    /// Block index, x, y, z.
-    pub block: [u32; 3],
-    /// Thread index in the block, x, y, z.
-    pub thread: [u32; 3],
-    /// What it said.
-    pub message: String,
-    /// Where in the source, if it is known.
-    pub at: Option<String>,
-    /// The last operation that the thread entered, if any.
-    pub last_operation: Option<String>,
-}
-
 impl Error {
     /// Wraps an error of the program's own, or a message.
     ///
@@ -399,51 +384,43 @@ impl From<std::io::Error> for Error {
     }
 }
 
-impl Display for KernelPanic {
+/// The sentence, and what stands behind it if the sentence does not say so.
+impl Debug for Error {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (b, t) = (self.block, self.thread);
-        write!(f, "PE {}: {} failed in block ({},{},{}), ", self.pe, self.kernel, b[0], b[1], b[2])?;
-        write!(f, "thread ({},{},{}): {}", t[0], t[1], t[2], self.message)?;
-        if let Some(at) = &self.at {
-            write!(f, ", at {at}")?;
-        }
-        if let Some(last) = &self.last_operation {
-            write!(f, "; last operation: {last}")?;
+        let mut said = self.to_string();
+        f.write_str(&said)?;
+        let mut behind = match self {
+            Self::Other(error) => error.source(),
+            error => std::error::Error::source(error),
+        };
+        while let Some(cause) = behind {
+            let sentence = cause.to_string();
+            if !said.contains(&sentence) {
+                write!(f, "\n  because: {sentence}")?;
+                said = sentence;
+            }
+            behind = cause.source();
         }
         Ok(())
     }
 }
 
-/// `12040` as `12.4`.
-fn cuda_version(version: i32) -> String {
-    format!("{}.{}", version / 1000, version % 1000 / 10)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn because(cause: &Option<String>) -> String {
-    cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default()
-}
+    #[test]
+    fn debug_is_the_sentence_and_what_stands_behind_it() {
+        let cause = Error::SizeOverflow { elements: 3, element_bytes: 4 };
+        assert_eq!(format!("{cause:?}"), cause.to_string());
+        let failed = Error::PeFailed { pe: 1, cause: Box::new(cause) };
+        assert_eq!(format!("{failed:?}"), failed.to_string(), "the sentence has the cause already");
 
-fn list_calls(calls: &[String]) -> String {
-    let each: Vec<String> = calls.iter().enumerate().map(|(pe, call)| format!("PE {pe}: {call}")).collect();
-    each.join("; ")
-}
-
-fn why_absent(in_kernels: &[u32]) -> String {
-    if in_kernels.is_empty() {
-        return "they may be stuck in host code, or have skipped the call".into();
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot read the input")]
+        struct Outer(#[source] std::num::ParseIntError);
+        let why = "x".parse::<u8>().unwrap_err();
+        let error = Error::other(Outer(why.clone()));
+        assert_eq!(format!("{error:?}"), format!("cannot read the input\n  because: {why}"));
     }
-    format!(
-        "{} still wait for their kernels: these are stuck, or need a longer OXSHMEM_DEADLINE",
-        list_pes(in_kernels)
-    )
-}
-
-/// `PE 1`, or `PEs 0, 3`.
-fn list_pes(pes: &[u32]) -> String {
-    let numbers: Vec<String> = pes.iter().map(u32::to_string).collect();
-    format!("PE{} {}", if pes.len() == 1 { "" } else { "s" }, numbers.join(", "))
-}
-
-fn range(start: u64, bytes: u64) -> String {
-    if start == u64::MAX { "an index out of range".into() } else { format!("bytes {start:#x}..+{bytes:#x}") }
 }

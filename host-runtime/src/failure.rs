@@ -40,6 +40,25 @@ pub struct Failure {
     pub thread: [u32; 3],
 }
 
+/// An emulated kernel thread that panicked or made an access that a GPU would fault on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelPanic {
+    /// The PE.
+    pub pe: u32,
+    /// The kernel.
+    pub kernel: String,
+    /// Block index, x, y, z.
+    pub block: [u32; 3],
+    /// Thread index in the block, x, y, z.
+    pub thread: [u32; 3],
+    /// What it said.
+    pub message: String,
+    /// Where in the source, if it is known.
+    pub at: Option<String>,
+    /// The last operation that the thread entered, if any.
+    pub last_operation: Option<String>,
+}
+
 /// What stands at a heap offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -147,6 +166,21 @@ impl Display for Failure {
         }
         let (b, t) = (self.block, self.thread);
         write!(f, ", block ({},{},{}), thread ({},{},{})", b[0], b[1], b[2], t[0], t[1], t[2])
+    }
+}
+
+impl Display for KernelPanic {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (b, t) = (self.block, self.thread);
+        write!(f, "PE {}: {} failed in block ({},{},{}), ", self.pe, self.kernel, b[0], b[1], b[2])?;
+        write!(f, "thread ({},{},{}): {}", t[0], t[1], t[2], self.message)?;
+        if let Some(at) = &self.at {
+            write!(f, ", at {at}")?;
+        }
+        if let Some(last) = &self.last_operation {
+            write!(f, "; last operation: {last}")?;
+        }
+        Ok(())
     }
 }
 

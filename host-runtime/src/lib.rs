@@ -74,9 +74,9 @@ mod stream;
 mod symmetric;
 
 pub use config::{Config, DeviceChoice, Path};
-pub use error::{Error, KernelPanic, Result};
+pub use error::{Error, Result};
 pub use event::Event;
-pub use failure::{Failure, Place};
+pub use failure::{Failure, KernelPanic, Place};
 pub use local::DeviceVec;
 pub use oxshmem_device::{LaunchConfig, Reach, Signal, SignalOp};
 pub use run::{run, run_local};

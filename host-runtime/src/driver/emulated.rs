@@ -6,7 +6,8 @@ use super::{
     not_comparable,
 };
 use crate::config::Config;
-use crate::error::{Error, KernelPanic, Result};
+use crate::error::{Error, Result};
+use crate::failure::KernelPanic;
 use oxshmem_emulator as emu;
 use std::any::Any;
 use std::collections::HashMap;

@@ -1,0 +1,35 @@
+//! Parts of the sentences that errors say.
+
+/// `12040` as `12.4`.
+pub(super) fn cuda_version(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+pub(super) fn because(cause: &Option<String>) -> String {
+    cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default()
+}
+
+pub(super) fn list_calls(calls: &[String]) -> String {
+    let each: Vec<String> = calls.iter().enumerate().map(|(pe, call)| format!("PE {pe}: {call}")).collect();
+    each.join("; ")
+}
+
+pub(super) fn why_absent(in_kernels: &[u32]) -> String {
+    if in_kernels.is_empty() {
+        return "they may be stuck in host code, or have skipped the call".into();
+    }
+    format!(
+        "{} still wait for their kernels: these are stuck, or need a longer OXSHMEM_DEADLINE",
+        list_pes(in_kernels)
+    )
+}
+
+/// `PE 1`, or `PEs 0, 3`.
+pub(super) fn list_pes(pes: &[u32]) -> String {
+    let numbers: Vec<String> = pes.iter().map(u32::to_string).collect();
+    format!("PE{} {}", if pes.len() == 1 { "" } else { "s" }, numbers.join(", "))
+}
+
+pub(super) fn range(start: u64, bytes: u64) -> String {
+    if start == u64::MAX { "an index out of range".into() } else { format!("bytes {start:#x}..+{bytes:#x}") }
+}

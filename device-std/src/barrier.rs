@@ -14,7 +14,7 @@ pub(crate) fn grid_word(shmem: Shmem) -> u64 {
     control::GRID + control::GRID_STRIDE * u64::from(shmem.abi.grid_slot)
 }
 
-/// The grid barrier, by one thread per block; also gives the top bit that it waits for.
+/// The grid barrier, by one thread per block. Given up, it has seen how many blocks had come.
 ///
 /// | step | edge |
 /// |---|---|
@@ -25,10 +25,10 @@ pub(crate) fn grid_word(shmem: Shmem) -> u64 {
 ///
 /// Each round adds exactly 2^31, so the word needs no reset and any grid size may follow another.
 #[inline(always)]
-pub(crate) fn grid_barrier(shmem: Shmem) -> (Polled, u32) {
+pub(crate) fn grid_barrier(shmem: Shmem) -> Polled {
     let blocks = thread::blocks();
     if blocks == 1 {
-        return (Polled::Held, 0);
+        return Polled::Held;
     }
     let address = shmem.abi.heap_base + grid_word(shmem);
     let add = if thread::block() == 0 { (1 << 31) - (blocks - 1) } else { 1 };
@@ -41,7 +41,15 @@ pub(crate) fn grid_barrier(shmem: Shmem) -> (Polled, u32) {
         let now = unsafe { atomic::load_acquire_gpu_u32(address) };
         (now & (1 << 31) == goal, u64::from(now))
     });
-    (polled, goal)
+    match polled {
+        Polled::Expired(word) => {
+            // Since the round began: one for each block, and the first block's 2^31 less the others.
+            let sum = (word as u32) & !(1 << 31);
+            let first = (1 << 31) - (blocks - 1);
+            Polled::Expired(u64::from(if sum >= first { sum - first + 1 } else { sum }))
+        }
+        other => other,
+    }
 }
 
 /// Where a PE stands in `barrier_all` when it gives up.

@@ -34,8 +34,11 @@ pub trait Context: Copy + sealed::Sealed {
     /// Whether a launch must check co-residency.
     const COLLECTIVE: bool;
     /// Wraps the launch parameter and its generic address (unused on the host). Generated entries call this.
+    ///
+    /// # Safety
+    /// `abi` is a launch's context, whose memory is mapped while the kernel runs.
     #[doc(hidden)]
-    fn from_abi(abi: ContextAbi, param: u64) -> Self;
+    unsafe fn from_abi(abi: ContextAbi, param: u64) -> Self;
     /// The initiating half.
     fn shmem(self) -> Shmem;
 }
@@ -62,7 +65,7 @@ impl Context for Shmem {
         not(target_arch = "nvptx64"),
         expect(unused_variables, reason = "only device code keeps the address")
     )]
-    fn from_abi(abi: ContextAbi, param: u64) -> Self {
+    unsafe fn from_abi(abi: ContextAbi, param: u64) -> Self {
         Self {
             abi,
             #[cfg(target_arch = "nvptx64")]
@@ -78,8 +81,9 @@ impl Context for Shmem {
 impl Context for Collective {
     const COLLECTIVE: bool = true;
     #[inline(always)]
-    fn from_abi(abi: ContextAbi, param: u64) -> Self {
-        Self { shmem: Shmem::from_abi(abi, param) }
+    unsafe fn from_abi(abi: ContextAbi, param: u64) -> Self {
+        // SAFETY: passed on.
+        Self { shmem: unsafe { Shmem::from_abi(abi, param) } }
     }
     #[inline(always)]
     fn shmem(self) -> Shmem {

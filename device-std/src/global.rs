@@ -48,7 +48,8 @@ impl<T: Pod> Global<[T]> {
     }
 }
 
-impl<T: Pod> KernelParam for Global<[T]> {
+// SAFETY: the pieces are the handle's own fields; a launcher checks the range that `names` gives.
+unsafe impl<T: Pod> KernelParam for Global<[T]> {
     type R0 = u64;
     type R1 = u64;
     #[inline(always)]
@@ -56,7 +57,7 @@ impl<T: Pod> KernelParam for Global<[T]> {
         (self.address, self.len)
     }
     #[inline(always)]
-    fn from_raw(address: u64, len: u64) -> Self {
+    unsafe fn from_raw(address: u64, len: u64) -> Self {
         Self { address, len, of: PhantomData }
     }
     fn names(self) -> Named {

@@ -17,7 +17,10 @@ use core::marker::PhantomData;
     note = "pass plain data (`T: bytemuck::Pod`; for a flag use `u32`), `Sym<…>` for symmetric memory or `Global<[T]>` for local device memory",
     note = "`Vec`, `String`, `bool` and references live in host memory or have no fixed device layout"
 )]
-pub trait KernelParam: Copy + Send + 'static {
+///
+/// # Safety
+/// `from_raw` of what `into_raw` gave is the same value, and `names` gives all memory that the value reaches.
+pub unsafe trait KernelParam: Copy + Send + 'static {
     /// First raw piece.
     type R0: Copy + Send + 'static;
     /// Second raw piece, `()` if there is none.
@@ -27,7 +30,10 @@ pub trait KernelParam: Copy + Send + 'static {
     fn into_raw(self) -> (Self::R0, Self::R1);
 
     /// Puts the value together again.
-    fn from_raw(first: Self::R0, second: Self::R1) -> Self;
+    ///
+    /// # Safety
+    /// The pieces come from [`into_raw`](Self::into_raw).
+    unsafe fn from_raw(first: Self::R0, second: Self::R1) -> Self;
 
     /// Tells the launcher what memory the parameter names, so that it can be checked before the launch.
     fn names(self) -> Named {
@@ -36,7 +42,8 @@ pub trait KernelParam: Copy + Send + 'static {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: bytemuck::Pod + Send> KernelParam for T {
+// SAFETY: plain data is its own piece and names no memory.
+unsafe impl<T: bytemuck::Pod + Send> KernelParam for T {
     type R0 = T;
     type R1 = ();
     #[inline(always)]
@@ -44,7 +51,7 @@ impl<T: bytemuck::Pod + Send> KernelParam for T {
         (self, ())
     }
     #[inline(always)]
-    fn from_raw(first: T, (): ()) -> T {
+    unsafe fn from_raw(first: T, (): ()) -> T {
         const {
             assert!(align_of::<T>() <= 16, "a by-value kernel parameter may be aligned to 16 bytes at most");
         }
@@ -63,6 +70,8 @@ pub enum Named {
         offset: u64,
         /// Length in bytes.
         bytes: u64,
+        /// The tag of the allocation that the handle was made for.
+        tag: u16,
     },
     /// A range of local device memory.
     Local {
@@ -107,7 +116,8 @@ pub fn visit_param<P: KernelParam>(raw: &(P::R0, P::R1), visitor: &mut dyn Param
     if size_of::<P::R1>() != 0 {
         visitor.piece((&raw const raw.1).cast(), size_of::<P::R1>());
     }
-    visitor.names(P::from_raw(raw.0, raw.1).names());
+    // SAFETY: a launch's raw pieces come from `into_raw`, and the value goes no further than its `names`.
+    visitor.names(unsafe { P::from_raw(raw.0, raw.1) }.names());
 }
 
 /// A kernel as the host sees it. Implemented by `#[nvshmem_kernel]` only.
@@ -125,7 +135,10 @@ pub trait Kernel: 'static {
     /// Shows the parameters to a launcher.
     fn visit(raw: &Self::Raw, visitor: &mut dyn ParamVisitor);
     /// Runs one thread of the kernel on the host.
-    fn run_thread(context: ContextAbi, raw: Self::Raw);
+    ///
+    /// # Safety
+    /// `context` is a launch's context and its memory is mapped; `raw` was checked by the launcher.
+    unsafe fn run_thread(context: ContextAbi, raw: Self::Raw);
 }
 
 /// Something that starts kernels: a PE's host context.

@@ -252,11 +252,11 @@ impl Scope for Grid {
     #[inline(always)]
     fn sync(shmem: Shmem) {
         thread::block_barrier();
-        let (polled, round) = if Self::polls() { grid_barrier(shmem) } else { (Polled::Held, 0) };
+        let polled = if Self::polls() { grid_barrier(shmem) } else { Polled::Held };
         Block::join(shmem, polled, |seen| Fault {
             peer: shmem.my_pe(),
             offset: grid_word(shmem),
-            expected: u64::from(round),
+            expected: u64::from(indices::blocks()),
             seen,
             ..Fault::new(Cause::Deadline, Operation::GridSync)
         });

@@ -28,16 +28,26 @@ pub type Elements = u64;
 pub trait Length: Copy + Send + Sync + 'static + core::fmt::Debug + PartialEq + Eq {
     /// How many elements.
     fn elements(self) -> u64;
+    /// Of an invalid handle: the length that the index was out of, 0 where it is not known.
+    fn bound(self) -> u64;
 }
 impl Length for () {
     #[inline(always)]
     fn elements(self) -> u64 {
         1
     }
+    #[inline(always)]
+    fn bound(self) -> u64 {
+        0
+    }
 }
 impl Length for u64 {
     #[inline(always)]
     fn elements(self) -> u64 {
+        self
+    }
+    #[inline(always)]
+    fn bound(self) -> u64 {
         self
     }
 }
@@ -80,11 +90,18 @@ pub enum Reach {
     Node,
 }
 
+// | bits | of a handle's word |
+// |---|---|
+// | 63 | reach: set for `Reach::Node` |
+// | 62 | invalid: the offset bits hold the index that was out of range, and no arithmetic touches them again |
+// | 46..62 | tag of the allocation, by which a launch knows a stale or foreign handle |
+// | 0..46 | offset in bytes from the heap's start: 64 TiB |
 const REACH_NODE: u64 = 1 << 63;
 const INVALID: u64 = 1 << 62;
-const OFFSET: u64 = INVALID - 1;
+const TAG_SHIFT: u32 = 46;
+const OFFSET: u64 = (1 << TAG_SHIFT) - 1;
 
-/// A handle to a `T` or a `[T]` in the symmetric heap. `Copy`, valid on every PE, allowed in messages.
+/// A handle to a `T` or a `[T]` in the symmetric heap. `Copy`, valid on every PE.
 pub struct Sym<T: ?Sized + Symmetric> {
     word: u64,
     len: T::Len,
@@ -95,7 +112,7 @@ pub struct Sym<T: ?Sized + Symmetric> {
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
     word: u64,
-    length: u64,
+    bound: u64,
 }
 
 impl Span {
@@ -104,10 +121,10 @@ impl Span {
         self.word & OFFSET
     }
 
-    /// The index that was out of range, and the length that it was out of.
+    /// The index that was out of range, and the length that it was out of (0: not known).
     #[inline(always)]
     pub(crate) fn out_of_range(self) -> Option<(u64, u64)> {
-        if self.word & INVALID != 0 { Some((self.word & OFFSET, self.length)) } else { None }
+        if self.word & INVALID != 0 { Some((self.word & OFFSET, self.bound)) } else { None }
     }
 }
 
@@ -146,7 +163,15 @@ impl<T: ?Sized + Symmetric> Sym<T> {
             Reach::Node => REACH_NODE,
             Reach::World => 0,
         };
-        Self { word: offset | reach, len, of: PhantomData }
+        Self { word: (offset & OFFSET) | reach, len, of: PhantomData }
+    }
+
+    /// The same handle with its allocation's tag. A launch takes only handles whose tag is that of the live
+    /// allocation they lie in.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn tagged(self, tag: u16) -> Self {
+        Self { word: self.word & !(0xffff << TAG_SHIFT) | u64::from(tag) << TAG_SHIFT, ..self }
     }
 
     /// Offset in bytes from the heap's start.
@@ -163,7 +188,7 @@ impl<T: ?Sized + Symmetric> Sym<T> {
 
     #[inline(always)]
     pub(crate) fn span(self) -> Span {
-        Span { word: self.word, length: self.len.elements() }
+        Span { word: self.word, bound: self.len.bound() }
     }
 
     /// The same handle, of which the compiler does not know where it came from: see `arch::order::opaque`.
@@ -196,30 +221,39 @@ where
     where
         T: Symmetric<Len = ()>,
     {
-        let word =
-            if index < self.len { self.word + index * T::ELEMENT_BYTES } else { invalid(self.word, index) };
+        let word = if self.word & INVALID != 0 {
+            self.word
+        } else if index < self.len {
+            self.word + index * T::ELEMENT_BYTES
+        } else {
+            invalid(index)
+        };
         Sym { word, len: (), of: PhantomData }
     }
 
     /// `count` elements from `start` on. Out of range: as [`at`](Self::at).
     #[inline(always)]
     pub fn slice(self, start: u64, count: u64) -> Self {
-        let word = if start <= self.len && count <= self.len - start {
-            self.word + start * T::ELEMENT_BYTES
+        // An invalid handle keeps the length that it was out of.
+        let (word, len) = if self.word & INVALID != 0 {
+            (self.word, self.len)
+        } else if start <= self.len && count <= self.len - start {
+            (self.word + start * T::ELEMENT_BYTES, count)
         } else {
-            invalid(self.word, start.saturating_add(count))
+            (invalid(start.saturating_add(count)), self.len)
         };
-        Sym { word, len: count, of: PhantomData }
+        Sym { word, len, of: PhantomData }
     }
 }
 
-/// The word of an invalid handle; one that was invalid already keeps its first index.
+/// The word of an invalid handle.
 #[inline(always)]
-fn invalid(word: u64, index: u64) -> u64 {
-    if word & INVALID != 0 { word } else { INVALID | if index < OFFSET { index } else { OFFSET } }
+fn invalid(index: u64) -> u64 {
+    INVALID | if index < OFFSET { index } else { OFFSET }
 }
 
-impl<T: ?Sized + Symmetric + 'static> KernelParam for Sym<T> {
+// SAFETY: the pieces are the handle's own fields; a launcher checks the range that `names` gives.
+unsafe impl<T: ?Sized + Symmetric + 'static> KernelParam for Sym<T> {
     type R0 = u64;
     type R1 = T::Len;
     #[inline(always)]
@@ -227,13 +261,14 @@ impl<T: ?Sized + Symmetric + 'static> KernelParam for Sym<T> {
         (self.word, self.len)
     }
     #[inline(always)]
-    fn from_raw(word: u64, len: T::Len) -> Self {
+    unsafe fn from_raw(word: u64, len: T::Len) -> Self {
         Self { word, len, of: PhantomData }
     }
     fn names(self) -> Named {
         // An invalid handle names a range that no heap has.
         let offset = if self.word & INVALID != 0 { u64::MAX } else { self.offset() };
-        Named::Symmetric { offset, bytes: self.len.elements().saturating_mul(T::ELEMENT_BYTES) }
+        let tag = (self.word >> TAG_SHIFT) as u16;
+        Named::Symmetric { offset, bytes: self.len.elements().saturating_mul(T::ELEMENT_BYTES), tag }
     }
 }
 
@@ -263,6 +298,28 @@ mod tests {
         assert_eq!(s.slice(4, 7).span().out_of_range().map(|(index, _)| index), Some(11));
         assert_eq!(s.slice(u64::MAX, 2).span().out_of_range().map(|(index, _)| index), Some(OFFSET));
         assert_eq!(s.slice(11, 0).slice(0, 0).at(5).span().out_of_range().map(|(index, _)| index), Some(11));
+        assert_eq!(s.slice(4, 7).span().out_of_range(), Some((11, 10)));
+        assert_eq!(s.at(12).span().out_of_range(), Some((12, 0)));
+    }
+
+    #[test]
+    fn no_arithmetic_makes_an_invalid_handle_valid_again() {
+        let wild = slice(256, 10).slice(u64::MAX, 1 << 40);
+        for handle in [wild.at(1 << 20).span(), wild.slice(1, 5).at(4).span(), wild.slice(0, 10).at(9).span()]
+        {
+            assert_eq!(handle.out_of_range().map(|(index, _)| index), Some(OFFSET));
+        }
+        assert_eq!(wild.len(), 10);
+    }
+
+    #[test]
+    fn a_tag_follows_the_handle_and_not_the_offset() {
+        let s = slice(256, 10).tagged(0xabcd);
+        for handle in [s, s.slice(3, 4)] {
+            assert!(matches!(handle.names(), Named::Symmetric { tag: 0xabcd, .. }));
+        }
+        assert!(matches!(s.at(9).names(), Named::Symmetric { tag: 0xabcd, offset: 292, bytes: 4 }));
+        assert_eq!((s.offset(), s.reach()), (256, Reach::World));
     }
 
     #[test]

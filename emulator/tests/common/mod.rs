@@ -123,7 +123,8 @@ impl Job {
             shared_bytes: 0,
             collective: true,
             context: self.context(pe),
-            run: Box::new(move |abi| kernel(Collective::from_abi(abi, 0))),
+            // SAFETY: the emulator passes the context of this launch.
+            run: Box::new(move |abi| kernel(unsafe { Collective::from_abi(abi, 0) })),
         }
     }
 

@@ -52,9 +52,10 @@ fn entry(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
                         options(pure, nomem, nostack, preserves_flags),
                     );
                 }
+                // SAFETY: the host launched this entry with its context and the parameters' own pieces.
                 #function #turbofish (
-                    <#context as __oxshmem::Context>::from_abi(context, param),
-                    #(<#param_types as __oxshmem::KernelParam>::from_raw(#first, #second),)*
+                    unsafe { <#context as __oxshmem::Context>::from_abi(context, param) },
+                    #(unsafe { <#param_types as __oxshmem::KernelParam>::from_raw(#first, #second) },)*
                 )
             }
         };

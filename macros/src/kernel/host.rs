@@ -87,10 +87,11 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
                 }
 
                 #[allow(unused_variables, clippy::unit_arg)]
-                fn run_thread(context: __oxshmem::ContextAbi, raw: Self::Raw) {
+                unsafe fn run_thread(context: __oxshmem::ContextAbi, raw: Self::Raw) {
+                    // SAFETY: the caller gives a launch's context and its checked parameters.
                     #name #turbofish (
-                        #context_trait::from_abi(context, 0),
-                        #(#traits::from_raw(raw.#indices.0, raw.#indices.1),)*
+                        unsafe { #context_trait::from_abi(context, 0) },
+                        #(unsafe { #traits::from_raw(raw.#indices.0, raw.#indices.1) },)*
                     )
                 }
             }

@@ -33,9 +33,9 @@ impl Shmem {
 
     #[inline(always)]
     fn checked(self, span: Span, operation: Operation) {
-        if let Some((index, length)) = span.out_of_range() {
+        if let Some(index) = span.out_of_range() {
             let fault = Fault { peer: self.abi.my_pe, ..Fault::new(Cause::IndexOutOfRange, operation) };
-            fail(self, Fault { expected: length, seen: index, ..fault });
+            fail(self, Fault { seen: index, ..fault });
         }
     }
 }

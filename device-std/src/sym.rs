@@ -28,26 +28,16 @@ pub type Elements = u64;
 pub trait Length: Copy + Send + Sync + 'static + core::fmt::Debug + PartialEq + Eq {
     /// How many elements.
     fn elements(self) -> u64;
-    /// Of an invalid handle: the length that the index was out of, 0 where it is not known.
-    fn bound(self) -> u64;
 }
 impl Length for () {
     #[inline(always)]
     fn elements(self) -> u64 {
         1
     }
-    #[inline(always)]
-    fn bound(self) -> u64 {
-        0
-    }
 }
 impl Length for u64 {
     #[inline(always)]
     fn elements(self) -> u64 {
-        self
-    }
-    #[inline(always)]
-    fn bound(self) -> u64 {
         self
     }
 }
@@ -112,7 +102,6 @@ pub struct Sym<T: ?Sized + Symmetric> {
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
     word: u64,
-    bound: u64,
 }
 
 impl Span {
@@ -121,10 +110,10 @@ impl Span {
         self.word & OFFSET
     }
 
-    /// The index that was out of range, and the length that it was out of (0: not known).
+    /// The index that was out of range.
     #[inline(always)]
-    pub(crate) fn out_of_range(self) -> Option<(u64, u64)> {
-        if self.word & INVALID != 0 { Some((self.word & OFFSET, self.bound)) } else { None }
+    pub(crate) fn out_of_range(self) -> Option<u64> {
+        if self.word & INVALID != 0 { Some(self.word & OFFSET) } else { None }
     }
 }
 
@@ -145,7 +134,7 @@ impl<T: ?Sized + Symmetric> core::fmt::Debug for Sym<T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let (reach, elements) = (self.reach(), self.len.elements());
         match self.span().out_of_range() {
-            Some((index, _)) => write!(f, "Sym(index {index} out of range)"),
+            Some(index) => write!(f, "Sym(index {index} out of range)"),
             None => write!(f, "Sym(offset {:#x}, {elements} elements, {reach:?})", self.span().offset()),
         }
     }
@@ -188,7 +177,7 @@ impl<T: ?Sized + Symmetric> Sym<T> {
 
     #[inline(always)]
     pub(crate) fn span(self) -> Span {
-        Span { word: self.word, bound: self.len.bound() }
+        Span { word: self.word }
     }
 
     /// The same handle, of which the compiler does not know where it came from: see `arch::order::opaque`.
@@ -221,35 +210,28 @@ where
     where
         T: Symmetric<Len = ()>,
     {
-        let word = if self.word & INVALID != 0 {
-            self.word
-        } else if index < self.len {
-            self.word + index * T::ELEMENT_BYTES
-        } else {
-            invalid(index)
-        };
+        let word =
+            if index < self.len { self.word + index * T::ELEMENT_BYTES } else { invalid(self.word, index) };
         Sym { word, len: (), of: PhantomData }
     }
 
     /// `count` elements from `start` on. Out of range: as [`at`](Self::at).
     #[inline(always)]
     pub fn slice(self, start: u64, count: u64) -> Self {
-        // An invalid handle keeps the length that it was out of.
-        let (word, len) = if self.word & INVALID != 0 {
-            (self.word, self.len)
-        } else if start <= self.len && count <= self.len - start {
+        let (word, len) = if start <= self.len && count <= self.len - start {
             (self.word + start * T::ELEMENT_BYTES, count)
         } else {
-            (invalid(start.saturating_add(count)), self.len)
+            (invalid(self.word, start.saturating_add(count)), 0)
         };
         Sym { word, len, of: PhantomData }
     }
 }
 
-/// The word of an invalid handle.
+/// The word of an invalid handle; one that was invalid already keeps its first index. An invalid slice has no
+/// element, so that nothing is ever added to its word.
 #[inline(always)]
-fn invalid(index: u64) -> u64 {
-    INVALID | if index < OFFSET { index } else { OFFSET }
+fn invalid(word: u64, index: u64) -> u64 {
+    if word & INVALID != 0 { word } else { INVALID | if index < OFFSET { index } else { OFFSET } }
 }
 
 // SAFETY: the pieces are the handle's own fields; a launcher checks the range that `names` gives.
@@ -294,12 +276,11 @@ mod tests {
     #[test]
     fn an_index_out_of_range_is_remembered() {
         let s = slice(256, 10);
-        assert_eq!(s.at(10).span().out_of_range().map(|(index, _)| index), Some(10));
-        assert_eq!(s.slice(4, 7).span().out_of_range().map(|(index, _)| index), Some(11));
-        assert_eq!(s.slice(u64::MAX, 2).span().out_of_range().map(|(index, _)| index), Some(OFFSET));
-        assert_eq!(s.slice(11, 0).slice(0, 0).at(5).span().out_of_range().map(|(index, _)| index), Some(11));
-        assert_eq!(s.slice(4, 7).span().out_of_range(), Some((11, 10)));
-        assert_eq!(s.at(12).span().out_of_range(), Some((12, 0)));
+        assert_eq!(s.at(10).span().out_of_range(), Some(10));
+        assert_eq!(s.slice(4, 7).span().out_of_range(), Some(11));
+        assert_eq!(s.slice(u64::MAX, 2).span().out_of_range(), Some(OFFSET));
+        assert_eq!(s.slice(11, 0).slice(0, 0).at(5).span().out_of_range(), Some(11));
+        assert_eq!(s.slice(4, 7).len(), 0);
     }
 
     #[test]
@@ -307,9 +288,9 @@ mod tests {
         let wild = slice(256, 10).slice(u64::MAX, 1 << 40);
         for handle in [wild.at(1 << 20).span(), wild.slice(1, 5).at(4).span(), wild.slice(0, 10).at(9).span()]
         {
-            assert_eq!(handle.out_of_range().map(|(index, _)| index), Some(OFFSET));
+            assert_eq!(handle.out_of_range(), Some(OFFSET));
         }
-        assert_eq!(wild.len(), 10);
+        assert_eq!(wild.len(), 0);
     }
 
     #[test]

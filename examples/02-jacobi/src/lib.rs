@@ -24,8 +24,8 @@ shared! {
 /// fixed boundaries, the rows split over PEs. `a` and `b` are used in turn, starting from `a`; each has this
 /// PE's rows between two halo rows.
 ///
-/// Every `check_every` steps the squared residual of the whole grid goes to `residuals`. `base` is the number
-/// of steps done by earlier launches.
+/// Every `check_every` steps the squared residual of the whole grid goes to `residuals`. `base` and `sums_before`
+/// are how many steps and residuals earlier launches have done: signals and buffers go on from there.
 #[nvshmem_kernel(block = 256, min_blocks = 2, shared = Layout)]
 pub fn jacobi(
     shmem: Collective,
@@ -39,6 +39,7 @@ pub fn jacobi(
     iterations: u32,
     check_every: u32,
     base: u64,
+    sums_before: u64,
 ) {
     let layout = Layout::of(shmem);
     let halo = Halo::new(shmem, halo_signals);
@@ -52,7 +53,8 @@ pub fn jacobi(
     while step <= iterations {
         let (from, to) = if step & 1 == 1 { (a, b) } else { (b, a) };
         let (check, number) = (step % check_every == 0, step / check_every - u32::from(step >= check_every));
-        let partials = shmem.local(sums.buffer(u64::from(number)));
+        let sum = sums_before + u64::from(number);
+        let partials = shmem.local(sums.buffer(sum));
         // The boundary rows come first, so that their way to the neighbours is hidden behind the others.
         let mut task = thread::block();
         while task < own.rows {
@@ -62,10 +64,10 @@ pub fn jacobi(
                 other => other,
             };
             let (first, last) = (index == 1, index == own.rows);
-            if first && step > 1 {
+            if first {
                 halo.wait_row(Side::Up, base + u64::from(step - 1));
             }
-            if last && step > 1 {
+            if last {
                 halo.wait_row(Side::Down, base + u64::from(step - 1));
             }
             let residual = relax(shmem, from, to, width, index);
@@ -86,7 +88,7 @@ pub fn jacobi(
         }
         grid.sync();
         if check && thread::block() == 0 {
-            let residual = sums.sum(u64::from(number), own.first, own.rows);
+            let residual = sums.sum(sum, own.first, own.rows);
             if block.is_leader() {
                 shmem.local(residuals).set(u64::from(number), residual);
             }

@@ -85,6 +85,7 @@ fn solve_part(shmem: &Shmem, problem: Problem) -> oxshmem::Result<Part> {
         problem.iterations,
         problem.check_every,
         0,
+        0,
     )?;
     shmem.barrier_all()?;
     let seconds = time.elapsed().as_secs_f64();

@@ -1,6 +1,8 @@
-//! What was looked up about a kernel, so that a launch need not ask the driver again.
+//! What is fixed about a kernel, and what was looked up about it, so that a launch need not ask the driver again.
 
 use crate::driver::Function;
+use crate::error::{Error, Result};
+use oxshmem_device::launch::Kernel;
 use std::any::TypeId;
 use std::collections::HashMap;
 
@@ -15,4 +17,31 @@ pub(crate) struct Known {
     pub(crate) shapes: Vec<((u32, u32), u32)>,
     /// Most dynamic shared memory that was allowed so far.
     pub(crate) shared: u32,
+}
+
+/// What the launch path needs of a [`Kernel`], without its type.
+#[derive(Clone, Copy)]
+pub(crate) struct Described {
+    pub(crate) id: TypeId,
+    pub(crate) symbol: &'static str,
+    pub(crate) collective: bool,
+    pub(crate) shared: u32,
+    pub(crate) block: Option<u32>,
+}
+
+impl Described {
+    pub(crate) fn of<K: Kernel>() -> Self {
+        Self {
+            id: TypeId::of::<K>(),
+            symbol: K::SYMBOL,
+            collective: K::COLLECTIVE,
+            shared: K::SHARED_BYTES,
+            block: K::BLOCK,
+        }
+    }
+
+    /// The error of a launch that cannot run.
+    pub(crate) fn refuse<T>(&self, what: String) -> Result<T> {
+        Err(Error::LaunchShape { kernel: self.symbol, what })
+    }
 }

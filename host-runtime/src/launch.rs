@@ -3,15 +3,16 @@
 //! kernel is known.
 
 use crate::alloc::Allocation;
-use crate::driver::{Body, DeviceInfo, Launch, Queue};
+use crate::driver::{Body, Launch, Queue};
 use crate::error::{Error, Result};
-use crate::known::{Kernels, Known};
+use crate::known::Described;
 use crate::pe::{Held, Pe, State};
+use crate::room::{known, room};
+use crate::shape::check_shape;
 use crate::shmem::Shmem;
 use crate::stream::Stream;
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::launch::{Kernel, LaunchConfig, Launcher, Named, ParamVisitor};
-use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -19,6 +19,7 @@ fn shapes_that_cannot_run_are_errors() {
             (ONE.block_dims(1024, 1024, 1024), "threads per block"),
             (ONE.block_dims(1, 1, 65), "exceeds"),
             (LaunchConfig::grid(1, 65536, 1), "exceeds"),
+            (LaunchConfig::grid(1 << 17, 1 << 15, 1), "has 4294967296 blocks; a launch may have 4294967295"),
             (ONE.extra_shared(228 * 1024), "bytes of shared memory"),
             (ONE.extra_shared(u32::MAX), "bytes of shared memory"),
         ] {

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::pe::Pe;
 use crate::shmem::Shmem;
+use crate::symmetric::zeroed_values;
 use bytemuck::Pod;
 use oxshmem_device::Global;
 use oxshmem_device::launch::Arg;
@@ -53,6 +54,11 @@ impl Shmem {
         pe.collect()?;
         let overflow = || Error::SizeOverflow { elements: len as u64, element_bytes: size_of::<T>() as u64 };
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(overflow)? as u64;
+        let limit = pe.device.info().memory;
+        if bytes > limit {
+            let (what, available) = ("local device memory", pe.device.free_memory()?);
+            return Err(Error::OutOfMemory { what, asked: bytes, available, limit });
+        }
         let mut address = 0;
         if bytes > 0 {
             address = pe.copies.allocate(bytes)?;
@@ -86,7 +92,7 @@ impl<T: Pod> DeviceVec<T> {
     /// # Errors
     /// What a kernel or another PE failed with; [`Error::Cuda`] if the driver refuses.
     pub fn read(&self) -> Result<Vec<T>> {
-        let mut values = vec![T::zeroed(); self.len];
+        let mut values = zeroed_values(self.len);
         self.read_into(&mut values)?;
         Ok(values)
     }

@@ -48,6 +48,7 @@ impl Shmem {
     }
 
     /// Collective. Allocates `len` elements on every PE; element `i` of this PE's copy is `element(i)`.
+    /// `element` is not called for a type without bytes.
     ///
     /// # Errors
     /// As [`alloc_zeroed`](Self::alloc_zeroed).
@@ -242,7 +243,7 @@ impl<T: Pod> SymVec<T> {
     /// # Errors
     /// What a kernel or another PE failed with; [`Error::Cuda`] if the driver refuses.
     pub fn read(&self) -> Result<Vec<T>> {
-        let mut values = vec![T::zeroed(); self.len];
+        let mut values = zeroed_values(self.len);
         self.read_into(&mut values)?;
         Ok(values)
     }
@@ -275,7 +276,11 @@ impl<T: Pod> SymVec<T> {
     }
 
     fn fill_by(&self, mut element: impl FnMut(usize) -> T) -> Result<()> {
-        let at_once = (FILL_BYTES / size_of::<T>().max(1)).clamp(1, self.len.max(1));
+        // Of elements without bytes there may be 2^64, and there is nothing to make.
+        if size_of::<T>() == 0 {
+            return Ok(());
+        }
+        let at_once = (FILL_BYTES / size_of::<T>()).clamp(1, self.len.max(1));
         let mut values = Vec::with_capacity(at_once);
         for start in (0..self.len).step_by(at_once) {
             values.clear();
@@ -284,6 +289,18 @@ impl<T: Pod> SymVec<T> {
         }
         Ok(())
     }
+}
+
+/// `len` zeroed elements; of a type without bytes as fast as of any other.
+pub(crate) fn zeroed_values<T: Pod>(len: usize) -> Vec<T> {
+    if size_of::<T>() > 0 {
+        return vec![T::zeroed(); len];
+    }
+    let mut values = Vec::new();
+    // SAFETY: a vector of elements without bytes has room for usize::MAX of them, and any of them, being Pod,
+    // is a valid one.
+    unsafe { values.set_len(len) };
+    values
 }
 
 impl SymVec<Signal> {

@@ -62,6 +62,32 @@ fn nothing_can_be_allocated_too() {
 }
 
 #[test]
+fn elements_without_bytes_take_no_time_and_no_room() {
+    alone(|shmem| {
+        let v = shmem.alloc_from_fn::<[u8; 0]>(usize::MAX, |_| [])?;
+        v.fill([])?;
+        assert_eq!((v.len(), v.read()?.len()), (usize::MAX, usize::MAX));
+        let local = shmem.device_zeroed::<[u8; 0]>(usize::MAX)?;
+        assert_eq!(local.read()?.len(), usize::MAX);
+        Ok(())
+    });
+}
+
+#[test]
+fn local_memory_beyond_the_device_is_an_error_with_its_sizes() {
+    alone(|shmem| {
+        for len in [(256 << 20) + 1, 1 << 63, usize::MAX] {
+            let Error::OutOfMemory { asked, limit, .. } = error(shmem.device_zeroed::<u8>(len)) else {
+                panic!("{len}")
+            };
+            assert_eq!((asked, limit), (len as u64, 256 << 20));
+        }
+        assert!(matches!(error(shmem.device_zeroed::<u16>(1 << 63)), Error::SizeOverflow { .. }));
+        shmem.device_zeroed::<u8>(MIB).map(drop)
+    });
+}
+
+#[test]
 fn every_pe_has_the_same_offsets_and_its_own_copy() {
     let offsets = emulated(4).run(|shmem| {
         let v = shmem.alloc_from_fn(100, |_| shmem.my_pe())?;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of the unit in which ranges are handed out: every allocation is aligned to it.
-const UNIT: u64 = 256;
+pub(crate) const UNIT: u64 = 256;
 
 /// Number of an allocation in the order of allocation, from 0. Never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

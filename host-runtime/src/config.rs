@@ -1,7 +1,12 @@
 //! How a run is set up: from the environment, then changed by the program.
 
+use crate::alloc;
 use crate::error::{Error, Result};
 use std::time::Duration;
+
+/// Most PEs of a process. Each is a thread, and on the emulator a GPU, which is one more, unless told otherwise;
+/// with many more than this a system runs out of threads or memory maps, which std answers by an abort.
+pub(crate) const MAX_PES: u32 = 1024;
 
 /// What kernels run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +71,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How many PEs run as threads of this process.
+    /// How many PEs run as threads of this process: 1024 at most.
     pub fn pes(mut self, pes: u32) -> Self {
         self.pes = pes;
         self
@@ -139,14 +144,19 @@ impl Config {
             Path::Proxy => return Err(Error::PathNotBuilt { path: "proxy" }),
         }
         let refuse = |what: &str| Err(Error::Config { what: what.into() });
-        if self.pes == 0 || self.pes > 1 << 16 {
-            return refuse("the number of PEs must be from 1 to 65536");
+        if self.pes == 0 {
+            return refuse("there must be at least one PE");
+        }
+        if self.pes > MAX_PES {
+            return Err(Error::TooManyPes { asked: self.pes, limit: MAX_PES });
         }
         if self.deadline.is_zero() || self.deadline > Duration::from_secs(100_000_000) {
             return refuse("the deadline must be longer than 0 and at most 1e8 s");
         }
-        if self.heap_limit == Some(0) {
-            return refuse("the heap limit must be more than 0 bytes");
+        if let Some(given) = self.heap_limit
+            && given < alloc::UNIT
+        {
+            return Err(Error::HeapTooSmall { given, least: alloc::UNIT });
         }
         if self.emulated_devices == Some(0) {
             return refuse("there must be at least one emulated device");

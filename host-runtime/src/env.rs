@@ -2,7 +2,7 @@
 //! that does not parse is an error that names the variable and what is valid; an unknown `OXSHMEM_…` variable
 //! is a warning on stderr, once.
 
-use crate::config::{Config, DeviceChoice, Path};
+use crate::config::{Config, DeviceChoice, MAX_PES, Path};
 use crate::error::{Error, Result};
 use std::ffi::OsString;
 use std::sync::Once;
@@ -23,7 +23,7 @@ pub struct Variable {
 
 const PES: Variable = Variable {
     name: "OXSHMEM_PES",
-    values: "a number from 1 to 65536",
+    values: "a number from 1 to 1024",
     default: "1",
     meaning: "how many PEs run as threads of this process",
 };
@@ -49,11 +49,11 @@ const HEAP: Variable = Variable {
     name: "OXSHMEM_HEAP",
     values: "a positive number of bytes, with K, M, G or T for powers of 1024 (512M)",
     default: "what fits on the device",
-    meaning: "largest size of each PE's symmetric heap; memory is taken as it is needed",
+    meaning: "largest size of each PE's symmetric heap, 256 bytes at least; memory is taken as it is needed",
 };
 const EMULATED_DEVICES: Variable = Variable {
     name: "OXSHMEM_EMULATED_DEVICES",
-    values: "a number from 1 to 65536",
+    values: "a number from 1 to 1024",
     default: "one per PE",
     meaning: "how many emulated GPUs there are; PE i runs on GPU i modulo this",
 };
@@ -61,7 +61,7 @@ const EMULATED_MEMORY: Variable = Variable {
     name: "OXSHMEM_EMULATED_MEMORY",
     values: HEAP.values,
     default: "what this machine has available, divided by the emulated GPUs",
-    meaning: "memory of each emulated GPU",
+    meaning: "memory of each emulated GPU, 4M at least for each of its PEs",
 };
 
 const EMULATED_SEED: Variable = Variable {
@@ -188,7 +188,7 @@ fn parse<T>(
 }
 
 fn count(value: &str) -> Option<u32> {
-    value.parse().ok().filter(|count| (1..=1 << 16).contains(count))
+    value.parse().ok().filter(|count| (1..=MAX_PES).contains(count))
 }
 
 fn duration(value: &str) -> Option<Duration> {
@@ -250,6 +250,7 @@ mod tests {
     fn a_value_that_means_nothing_is_an_error_that_says_what_is_valid() {
         for (name, value) in [
             ("OXSHMEM_PES", "0"),
+            ("OXSHMEM_PES", "1025"),
             ("OXSHMEM_PES", "many"),
             ("OXSHMEM_DEVICE", "gpu"),
             ("OXSHMEM_PATH", "tcp"),

@@ -3,13 +3,13 @@
 //! told to the others. `Debug` says the same as `Display`, so that `fn main() -> oxshmem::Result<()>` ends with
 //! the sentence.
 
+mod debug;
 mod words;
 
 use crate::failure::{Failure, KernelPanic};
-use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
-use words::{because, cuda_version, list_calls, list_pes, range, why_absent};
+use words::{because, cuda_version, grows_to, list_calls, list_pes, more_memory, range, why_absent};
 
 /// The result of every oxshmem call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -141,6 +141,70 @@ pub enum Error {
         memory: u64,
         /// How many PEs share it.
         pes_on_device: u32,
+    },
+    /// The heap limit is less than any allocation takes.
+    #[error(
+        "OXSHMEM_HEAP (Config::heap_limit) lets a heap have {given} bytes, which holds nothing: {least} bytes are the least, and what one allocation takes"
+    )]
+    HeapTooSmall {
+        /// Bytes per PE.
+        given: u64,
+        /// The least that works.
+        least: u64,
+    },
+    /// A device has less memory than its PEs need to start.
+    #[error(
+        "{device} has {given} bytes of memory, and its {pes_on_device} PE(s) need at least {least}: for each the start of its heap and its table of peers, {granule} bytes each; {}", more_memory(*emulated)
+    )]
+    DeviceTooSmall {
+        /// The device.
+        device: String,
+        /// Whether it is emulated, so that its memory is a setting.
+        emulated: bool,
+        /// Bytes of its memory.
+        given: u64,
+        /// The least that works.
+        least: u64,
+        /// How many PEs share it.
+        pes_on_device: u32,
+        /// Bytes in which it hands out memory.
+        granule: u64,
+    },
+    /// This process has not got the addresses for its heaps.
+    #[error(
+        "{pes} heap(s) of {asked} bytes are more than this process can have addresses for ({reason}): each may grow to {}; set or lower OXSHMEM_HEAP (Config::heap_limit), any value of at least {least} bytes works that fits the device", grows_to(*limited)
+    )]
+    NoAddresses {
+        /// Bytes per PE.
+        asked: u64,
+        /// PEs of this process.
+        pes: u32,
+        /// Whether a heap limit was set, or it is the device's memory.
+        limited: bool,
+        /// The least heap limit that works.
+        least: u64,
+        /// The system's words.
+        reason: String,
+    },
+    /// More PEs than one process runs.
+    #[error(
+        "{asked} PEs were asked for, and a process runs {limit} at most, each as a thread: lower OXSHMEM_PES (Config::pes)"
+    )]
+    TooManyPes {
+        /// PEs asked for.
+        asked: u32,
+        /// The most there may be.
+        limit: u32,
+    },
+    /// The system gave no thread.
+    #[error(
+        "the system gave no thread for {what} ({reason}): run fewer PEs (OXSHMEM_PES), put several on one emulated GPU (OXSHMEM_EMULATED_DEVICES), or raise the limit of threads (ulimit -u)"
+    )]
+    NoThread {
+        /// What it was for.
+        what: String,
+        /// The system's words.
+        reason: String,
     },
     /// An allocation does not fit.
     #[error(
@@ -381,46 +445,5 @@ impl Error {
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         Self::other(error)
-    }
-}
-
-/// The sentence, and what stands behind it if the sentence does not say so.
-impl Debug for Error {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut said = self.to_string();
-        f.write_str(&said)?;
-        let mut behind = match self {
-            Self::Other(error) => error.source(),
-            error => std::error::Error::source(error),
-        };
-        while let Some(cause) = behind {
-            let sentence = cause.to_string();
-            if !said.contains(&sentence) {
-                write!(f, "\n  because: {sentence}")?;
-                said = sentence;
-            }
-            behind = cause.source();
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn debug_is_the_sentence_and_what_stands_behind_it() {
-        let cause = Error::SizeOverflow { elements: 3, element_bytes: 4 };
-        assert_eq!(format!("{cause:?}"), cause.to_string());
-        let failed = Error::PeFailed { pe: 1, cause: Box::new(cause) };
-        assert_eq!(format!("{failed:?}"), failed.to_string(), "the sentence has the cause already");
-
-        #[derive(Debug, thiserror::Error)]
-        #[error("cannot read the input")]
-        struct Outer(#[source] std::num::ParseIntError);
-        let why = "x".parse::<u8>().unwrap_err();
-        let error = Error::other(Outer(why.clone()));
-        assert_eq!(format!("{error:?}"), format!("cannot read the input\n  because: {why}"));
     }
 }

@@ -1,14 +1,14 @@
 //! What the PEs of a process share: the rendezvous, the heap, the devices, and the words in host memory by
 //! which kernels report failure.
 
-use crate::alloc::{AllocationId, Heap};
+use crate::alloc::{self, AllocationId, Heap};
 use crate::config::Config;
 use crate::driver::{self, Device, HostMemory};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::space::AddressSpace;
-use oxshmem_device::abi::{ErrorRecord, RECORD_COMPLETE};
+use oxshmem_device::abi::{ErrorRecord, RECORD_COMPLETE, control};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +25,9 @@ const KERNEL_DEADLINES: u32 = 4;
 const KERNEL_MARGIN: Duration = Duration::from_secs(10);
 /// The alarm word has these bytes of the host memory to itself; the records follow.
 const ALARM_BYTES: usize = 64;
+
+/// More addresses than any process has.
+const MOST_ADDRESSES: u64 = 1 << 62;
 
 /// A run's shared part.
 #[derive(Debug)]
@@ -69,7 +72,8 @@ impl Job {
         let device_of_pe: Vec<Arc<dyn Device>> =
             (0..config.pes as usize).map(|pe| devices[pe % devices.len()].clone()).collect();
         let segment = segment_bytes(config, &devices)?;
-        let heap = Heap::new(AddressSpace::new(&device_of_pe, segment)?, config.pes, config.heap_limit);
+        let heap = AddressSpace::new(&device_of_pe, segment)
+            .and_then(|space| Heap::new(space, config.pes, config.heap_limit));
         let heap = heap.map_err(|error| heap_error(error, config, &devices))?;
         let shared = devices[0].host_memory(ALARM_BYTES + config.pes as usize * size_of::<ErrorRecord>())?;
         // An emulated kernel may take any time, and its waits expire by the emulator's own clock.
@@ -245,25 +249,34 @@ impl Job {
 
 /// Bytes to reserve for each PE: the limit, or all of the smallest device.
 fn segment_bytes(config: &Config, devices: &[Arc<dyn Device>]) -> Result<u64> {
-    let pes_on = config.pes.div_ceil(devices.len() as u32);
-    let mut bytes = u64::MAX;
-    for info in devices.iter().map(|device| device.info()) {
-        let what_fits = info.memory / info.granule * info.granule;
-        bytes = bytes.min(what_fits);
-        if let Some(asked) = config.heap_limit
-            && asked > info.memory / u64::from(pes_on)
-        {
-            return Err(Error::HeapTooLarge {
-                asked,
+    let mut bytes = MOST_ADDRESSES;
+    for (number, info) in devices.iter().map(|device| device.info()).enumerate() {
+        let pes_on_device = config.pes.saturating_sub(number as u32).div_ceil(devices.len() as u32).max(1);
+        // A granule for the start of the heap, and one for the table of peers.
+        let least = u64::from(pes_on_device) * 2 * info.granule;
+        if info.memory < least {
+            return Err(Error::DeviceTooSmall {
                 device: info.name.clone(),
-                memory: info.memory,
-                pes_on_device: pes_on,
+                emulated: info.emulated,
+                given: info.memory,
+                least,
+                pes_on_device,
+                granule: info.granule,
             });
         }
+        bytes = bytes.min(info.memory / info.granule * info.granule);
+        if let Some(asked) = config.heap_limit
+            && asked > info.memory / u64::from(pes_on_device)
+        {
+            let (device, memory) = (info.name.clone(), info.memory);
+            return Err(Error::HeapTooLarge { asked, device, memory, pes_on_device });
+        }
     }
-    Ok(config.heap_limit.map_or(bytes, |limit| {
-        (limit + oxshmem_device::abi::control::BYTES).next_multiple_of(devices[0].info().granule)
-    }))
+    let granule = devices[0].info().granule;
+    let limited = |limit: u64| {
+        limit.min(MOST_ADDRESSES - control::BYTES).saturating_add(control::BYTES).next_multiple_of(granule)
+    };
+    Ok(config.heap_limit.map_or(bytes, limited))
 }
 
 /// Makes of a heap that does not even start an error that says why.
@@ -274,6 +287,13 @@ fn heap_error(error: Error, config: &Config, devices: &[Arc<dyn Device>]) -> Err
             asked: devices[0].info().granule * u64::from(config.pes.div_ceil(devices.len() as u32)),
             available,
             limit,
+        },
+        Error::NoAddresses { asked, reason, .. } => Error::NoAddresses {
+            asked,
+            pes: config.pes,
+            limited: config.heap_limit.is_some(),
+            least: alloc::UNIT,
+            reason,
         },
         other => other,
     }

@@ -48,7 +48,7 @@ impl Config {
     /// Runs `f` on every PE and returns what each returned, by PE.
     ///
     /// # Errors
-    /// [`Error::Config`] or what keeps the devices from starting; the first failure of any PE.
+    /// [`Error::Config`], [`Error::TooManyPes`], or what keeps the devices from starting; the first failure of any PE.
     pub fn run<T, F>(self, f: F) -> Result<Vec<T>>
     where
         T: Send,
@@ -69,7 +69,8 @@ impl Config {
                 {
                     Ok(thread) => threads.push(Some(thread)),
                     Err(error) => {
-                        fail(pe, Error::Config { what: format!("no thread for PE {}: {error}", pe.me) });
+                        let what = format!("PE {}", pe.me);
+                        fail(pe, Error::NoThread { what, reason: error.to_string() });
                         threads.push(None);
                     }
                 }

@@ -37,15 +37,26 @@ fn variables_choose_the_run() {
         (&[emulated][..], &["RESULT 1 PEs on emulated GPU"][..]),
         (&[emulated, ("OXSHMEM_PES", "3"), ("OXSHMEM_PATH", "p2p")], &["RESULT 3 PEs on emulated GPU"]),
         (&[emulated, ("OXSHMEM_HEAP", "512K")], &["out of memory: asked for 1048576"]),
-        (&[emulated, ("OXSHMEM_EMULATED_MEMORY", "2M")], &["out of memory"]),
+        (
+            &[emulated, ("OXSHMEM_EMULATED_MEMORY", "900T")],
+            &["1 heap(s) of 989560464998400 bytes", "OXSHMEM_EMULATED_MEMORY sets", "lower OXSHMEM_HEAP"],
+        ),
+        (
+            &[emulated, ("OXSHMEM_EMULATED_MEMORY", "900T"), ("OXSHMEM_HEAP", "4M")],
+            &["RESULT 1 PEs on emulated GPU"],
+        ),
+        (
+            &[emulated, ("OXSHMEM_HEAP", "1")],
+            &["OXSHMEM_HEAP", "a heap have 1 bytes", "256 bytes are the least"],
+        ),
         (
             &[
                 emulated,
                 ("OXSHMEM_PES", "4"),
                 ("OXSHMEM_EMULATED_DEVICES", "1"),
-                ("OXSHMEM_EMULATED_MEMORY", "10M"),
+                ("OXSHMEM_EMULATED_MEMORY", "15M"),
             ],
-            &["out of memory"],
+            &["emulated GPU 0 has 15728640 bytes", "its 4 PE(s) need at least 16777216"],
         ),
         (&[("OXSHMEM_PATH", "ibgda")], &["the path \"ibgda\" is not built yet", "OXSHMEM_PATH=p2p"]),
         (&[("OXSHMEM_PATH", "proxy")], &["the path \"proxy\" is not built yet"]),
@@ -55,6 +66,35 @@ fn variables_choose_the_run() {
     ] {
         says(run_child(variables).0, parts);
     }
+}
+
+#[test]
+fn too_little_memory_is_an_error_that_says_how_much_works() {
+    let run = |memory| {
+        let memory = ("OXSHMEM_EMULATED_MEMORY", memory);
+        run_child(&[("OXSHMEM_DEVICE", "emulated"), memory]).0
+    };
+    for (memory, given) in [("1", "has 1 bytes"), ("1M", "1048576"), ("2M", "2097152"), ("3M", "3145728")] {
+        says(
+            run(memory),
+            &[
+                given,
+                "its 1 PE(s) need at least 4194304",
+                "raise OXSHMEM_EMULATED_MEMORY (Config::emulated_memory)",
+            ],
+        );
+    }
+    says(run("4M"), &["RESULT 1 PEs on emulated GPU"]);
+}
+
+#[test]
+fn more_pes_than_a_process_runs_are_an_error() {
+    says(run_child(&[("OXSHMEM_PES", "65536")]).0, &["OXSHMEM_PES=\"65536\"", "a number from 1 to 1024"]);
+    let error = common::error(common::emulated(1025).run(|_| Ok(())));
+    assert!(matches!(error, oxshmem::Error::TooManyPes { asked: 1025, limit: 1024 }), "{error}");
+    says(error, &["1025 PEs were asked for", "1024 at most", "lower OXSHMEM_PES (Config::pes)"]);
+    let most = common::emulated(1024).emulated_devices(16).emulated_memory(1 << 30);
+    assert_eq!(most.run(|shmem| shmem.barrier_all()).unwrap().len(), 1024);
 }
 
 #[test]

@@ -75,8 +75,7 @@ impl Device for Emulated {
     }
 
     fn reserve(&self, bytes: u64) -> Result<Box<dyn Reservation>> {
-        let inner =
-            self.machine.reserve(bytes).map_err(|error| failed(error, "reserving a heap's addresses"))?;
+        let inner = self.machine.reserve(bytes).map_err(|error| no_addresses(error, bytes))?;
         Ok(Box::new(Segment {
             device: self.device.clone(),
             inner,
@@ -354,6 +353,16 @@ impl Mark for Reached {
     }
 }
 
+/// The error of addresses that were not given; the job knows whose they are.
+fn no_addresses(error: emu::Error, asked: u64) -> Error {
+    match error {
+        emu::Error::System { reason, .. } => {
+            Error::NoAddresses { asked, pes: 1, limited: false, least: 1, reason }
+        }
+        other => failed(other, "reserving a heap's addresses"),
+    }
+}
+
 /// The emulator's error as ours.
 fn failed(error: emu::Error, doing: &'static str) -> Error {
     let panicked = |site: &emu::Site, message: String, at: Option<String>| {
@@ -381,6 +390,9 @@ fn failed(error: emu::Error, doing: &'static str) -> Error {
         }
         emu::Error::OutOfMemory { asked, free, total, .. } => {
             Error::OutOfMemory { what: "emulated device memory", asked, available: free, limit: total }
+        }
+        emu::Error::Workers { devices, started, reason } => {
+            Error::NoThread { what: format!("emulated GPU {started} of {devices}"), reason }
         }
         other => Error::Emulated { what: other.to_string(), doing },
     }

@@ -33,3 +33,21 @@ pub(super) fn list_pes(pes: &[u32]) -> String {
 pub(super) fn range(start: u64, bytes: u64) -> String {
     if start == u64::MAX { "an index out of range".into() } else { format!("bytes {start:#x}..+{bytes:#x}") }
 }
+
+/// How a device gets more memory.
+pub(super) fn more_memory(emulated: bool) -> &'static str {
+    match emulated {
+        true => {
+            "raise OXSHMEM_EMULATED_MEMORY (Config::emulated_memory), or spread the PEs over more OXSHMEM_EMULATED_DEVICES"
+        }
+        false => "run fewer PEs on it",
+    }
+}
+
+/// What bounds a heap.
+pub(super) fn grows_to(limited: bool) -> &'static str {
+    match limited {
+        true => "the limit that OXSHMEM_HEAP sets",
+        false => "the memory of its device, which OXSHMEM_EMULATED_MEMORY sets for an emulated one",
+    }
+}

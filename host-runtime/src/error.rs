@@ -9,7 +9,7 @@ mod words;
 use crate::failure::{Failure, KernelPanic};
 use std::sync::Arc;
 use std::time::Duration;
-use words::{because, cuda_version, grows_to, list_calls, list_pes, more_memory, range, why_absent};
+use words::{because, beside, cuda_version, grows_to, list_calls, list_pes, more_memory, range, why_absent};
 
 /// The result of every oxshmem call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -326,7 +326,7 @@ pub enum Error {
         what: String,
     },
     /// A collective launch whose blocks cannot all be resident.
-    #[error("{kernel} needs {needed} resident blocks, {available} are available on {device}: {per_multiprocessor} per multiprocessor x {multiprocessors} multiprocessors = {device_blocks}, divided by {pes_on_device} PE(s) = {}, less {held} held by this PE's unfinished collective launches; launch fewer blocks, use smaller blocks or less shared memory, or synchronize the other streams first", device_blocks / pes_on_device)]
+    #[error("{kernel} needs {needed} resident blocks, {available} are available on {device}: {per_multiprocessor} per multiprocessor x {multiprocessors} multiprocessors = {device_blocks}, divided by {pes_on_device} PE(s) = {}, less {held} held by this PE's unfinished collective launches{}; launch fewer blocks, use smaller blocks or less shared memory, or synchronize the other streams first", device_blocks / pes_on_device, beside(*device_blocks, *held, *held_by_others))]
     NotCoResident {
         /// The kernel.
         kernel: &'static str,
@@ -344,8 +344,10 @@ pub enum Error {
         device_blocks: u64,
         /// PEs that share the device.
         pes_on_device: u64,
-        /// Blocks held, in blocks of this kernel.
+        /// Blocks held by this PE's other streams, in blocks of this kernel.
         held: u64,
+        /// Blocks held by the other PEs of the device, likewise: what is not known to be over.
+        held_by_others: u64,
     },
     /// A kernel failed on some PE; nothing runs until all PEs have called `recover()`.
     #[error("{0}; every PE must call recover() before anything is launched again")]

@@ -7,6 +7,7 @@ use crate::driver::{self, Device, HostMemory};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::group::Group;
+use crate::ledger::Ledger;
 use crate::space::AddressSpace;
 use oxshmem_device::abi::{ErrorRecord, RECORD_COMPLETE, control};
 use std::mem::offset_of;
@@ -43,6 +44,8 @@ pub(crate) struct Job {
     pub(crate) ended: AtomicBool,
     /// The device of each PE.
     pub(crate) device_of_pe: Vec<Arc<dyn Device>>,
+    /// What is held of each device, by the device's number.
+    pub(crate) ledgers: Vec<Arc<Ledger>>,
     /// Address of each PE's heap segment.
     pub(crate) bases: Vec<u64>,
     /// Bytes that are mapped at the start of each segment.
@@ -88,6 +91,7 @@ impl Job {
             kernel_patience,
             any_failed: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            ledgers: ledgers(&devices),
             bases: heap.bases(),
             mapped: AtomicU64::new(heap.mapped()),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -245,6 +249,12 @@ impl Job {
             what: "a vector or stream was used after the run that made it was over".into(),
         })
     }
+}
+
+/// A ledger for each number that a device has.
+fn ledgers(devices: &[Arc<dyn Device>]) -> Vec<Arc<Ledger>> {
+    let numbers = devices.iter().map(|device| device.info().ordinal + 1).max().unwrap_or(0);
+    (0..numbers).map(|_| Arc::default()).collect()
 }
 
 /// Bytes to reserve for each PE: the limit, or all of the smallest device.

@@ -6,8 +6,9 @@ use crate::alloc::Allocation;
 use crate::driver::{Body, Launch, Queue};
 use crate::error::{Error, Result};
 use crate::known::Described;
-use crate::pe::{Held, Pe, State};
-use crate::room::{known, room};
+use crate::ledger::Seat;
+use crate::pe::{Pe, State};
+use crate::room::{known, take};
 use crate::shape::check_shape;
 use crate::shmem::Shmem;
 use crate::stream::Stream;
@@ -110,12 +111,9 @@ pub(crate) fn prepare(
         return kernel.refuse(format!("it has {pieces} parameter pieces, at most {MAX_PIECES} are passed"));
     }
     let function = known(pe, &mut state.kernels, &kernel, shared)?.function;
-    let held = if kernel.collective {
-        let room = room(pe, state, &kernel, threads, shared, Some(slot))?;
-        room.check(pe, &kernel, config.total_blocks())?;
-        Some(Held { blocks: config.total_blocks(), per_multiprocessor: room.per_multiprocessor })
-    } else {
-        None
+    let taken = match kernel.collective {
+        true => Some(take(pe, state, &kernel, (threads, shared), slot, config.total_blocks())?),
+        false => None,
     };
     let launch = Launch {
         symbol: kernel.symbol,
@@ -130,16 +128,19 @@ pub(crate) fn prepare(
     };
     if let Err(error) = start(&Slots(state), slot, &launch) {
         state.note_failure(&error);
+        if let (Some(taken), Some(Some(slot))) = (taken, state.streams.get(slot)) {
+            slot.seat.iter().for_each(|seat| seat.put_back(taken.before));
+        }
         return Err(error);
     }
     state.launches = number;
     if let Some(slot) = state.streams.get_mut(slot).and_then(Option::as_mut) {
         slot.last = number;
-        // Of two launches of one stream the greater counts: they run one after the other.
-        slot.held = match (slot.held, held) {
-            (Some(a), Some(b)) => Some(a.greater(b)),
-            (a, b) => a.or(b),
-        };
+        if let Some(taken) = taken {
+            // Of two launches of one stream the greater counts: they run one after the other.
+            slot.held = Some(slot.held.map_or(taken.held, |before| before.greater(taken.held)));
+            slot.seat.iter().for_each(Seat::started);
+        }
     }
     pe.job.remember(pe.me, number as u32, kernel.symbol);
     Ok(())

@@ -65,6 +65,7 @@ mod group;
 mod job;
 mod known;
 mod launch;
+mod ledger;
 mod local;
 mod pe;
 mod room;

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::group::{Arrival, Call, Outcome};
 use crate::job::Job;
 use crate::known::Kernels;
+use crate::ledger::{Held, Seat};
 use oxshmem_device::abi::control;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -60,31 +61,10 @@ pub(crate) struct Slot {
     /// What its unfinished collective launches hold: most blocks of one of them, and how many of that kernel's
     /// blocks fit on a multiprocessor. One stream runs one kernel at a time.
     pub(crate) held: Option<Held>,
+    /// Where the other PEs of the device see that, if there are any.
+    pub(crate) seat: Option<Seat>,
     /// Whether its owner has dropped it.
     pub(crate) dropped: bool,
-}
-
-/// Room on the device that a collective launch takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
-    pub(crate) blocks: u64,
-    pub(crate) per_multiprocessor: u32,
-}
-
-impl Held {
-    /// How many blocks of a kernel of which `per_multiprocessor` fit on one multiprocessor cannot run because
-    /// of this, at worst: each held block keeps out as many as would fit in its place, rounded up.
-    pub(crate) fn in_blocks_of(self, per_multiprocessor: u32) -> u64 {
-        self.blocks * u64::from(per_multiprocessor.div_ceil(self.per_multiprocessor.max(1)))
-    }
-}
-
-impl Held {
-    /// The one that takes more room.
-    pub(crate) fn greater(self, other: Self) -> Self {
-        let share = |held: Self, of: Self| held.blocks * u64::from(of.per_multiprocessor);
-        if share(self, other) >= share(other, self) { self } else { other }
-    }
 }
 
 impl State {
@@ -118,8 +98,9 @@ impl Pe {
             pes_on_device: job.pes_on_device(me),
             deadline_ticks: device.info().ticks(job.deadline),
             device,
-            state: Mutex::new(State { streams: vec![Some(Slot::new(first))], ..State::default() }),
+            state: Mutex::default(),
         });
+        pe.lock().streams.push(Some(Slot::new(first, pe.seat())));
         pe.reset_control()?;
         Ok(pe)
     }
@@ -132,6 +113,12 @@ impl Pe {
     /// Address of this PE's heap segment.
     pub(crate) fn base(&self) -> u64 {
         self.job.bases[self.me as usize]
+    }
+
+    /// A place for a stream in the ledger of the device, if other PEs share it.
+    pub(crate) fn seat(&self) -> Option<Seat> {
+        let ledger = &self.job.ledgers[self.device.info().ordinal as usize];
+        (self.pes_on_device > 1).then(|| ledger.seat(self.me))
     }
 
     /// Zeroes the control area. No kernel may run.
@@ -328,15 +315,15 @@ impl Pe {
 }
 
 impl Slot {
-    pub(crate) fn new(queue: Arc<dyn Queue>) -> Self {
-        Self { queue, last: 0, done: 0, held: None, dropped: false }
+    pub(crate) fn new(queue: Arc<dyn Queue>, seat: Option<Seat>) -> Self {
+        Self { queue, last: 0, done: 0, held: None, seat, dropped: false }
     }
 
     /// Notes that the stream was seen idle when the PE had made `upto` launches.
     pub(crate) fn over(&mut self, upto: u64) {
         self.done = self.done.max(upto);
-        if !self.is_busy() {
-            self.held = None;
+        if !self.is_busy() && self.held.take().is_some() {
+            self.seat.iter().for_each(Seat::leave);
         }
     }
 

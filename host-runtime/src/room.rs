@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::known::{Described, Kernels, Known};
+use crate::ledger::Held;
 use crate::pe::{Pe, State};
 use crate::shmem::Shmem;
 use oxshmem_device::launch::Kernel;
@@ -12,15 +13,18 @@ const PLAIN_SHARED: u32 = 48 * 1024;
 
 impl Shmem {
     /// How many blocks of `threads` threads of the collective kernel `K` this PE can launch now: what its
-    /// share of the device holds, less what its unfinished collective launches hold.
+    /// share of the device holds, less what its unfinished collective launches hold, and no more than those of
+    /// the other PEs of the device leave free.
     ///
     /// # Errors
     /// Those of a launch for want of device code; [`Error::Cuda`] if the driver refuses.
     pub fn resident_blocks<K: Kernel>(&self, threads: u32) -> Result<u32> {
         let kernel = Described::of::<K>();
         let mut state = self.pe().lock();
-        let room = room(self.pe(), &mut state, &kernel, threads, K::SHARED_BYTES, None)?;
-        Ok(u32::try_from(room.available).unwrap_or(u32::MAX))
+        let room = room(self.pe(), &mut state, &kernel, (threads, K::SHARED_BYTES), None)?;
+        let ledger = &self.pe().job.ledgers[self.pe().device.info().ordinal as usize];
+        let others = ledger.held_by_others(self.my_pe(), room.per_multiprocessor);
+        Ok(u32::try_from(room.available(others)).unwrap_or(u32::MAX))
     }
 }
 
@@ -46,23 +50,32 @@ pub(crate) fn known<'a>(
     Ok(known)
 }
 
-/// Room for a collective launch.
+/// Room for a collective launch, in blocks of its kernel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    pub(crate) per_multiprocessor: u32,
+struct Room {
+    per_multiprocessor: u32,
     device_blocks: u64,
+    /// This PE's part of them.
+    share: u64,
+    /// What this PE's other streams hold.
     held: u64,
-    pub(crate) available: u64,
 }
 
-/// How many blocks of this kernel may be resident now. `own` is the stream of the launch, whose earlier
+/// What a launch took, until it has started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub(crate) held: Held,
+    /// What its stream held before.
+    pub(crate) before: Option<Held>,
+}
+
+/// How many blocks of this kernel this PE leaves room for. `own` is the stream of the launch, whose earlier
 /// launches are over before it starts.
-pub(crate) fn room(
+fn room(
     pe: &Pe,
     state: &mut State,
     kernel: &Described,
-    threads: u32,
-    shared: u32,
+    (threads, shared): (u32, u32),
     own: Option<usize>,
 ) -> Result<Room> {
     let known = known(pe, &mut state.kernels, kernel, shared)?;
@@ -94,26 +107,57 @@ pub(crate) fn room(
         return Err(error);
     }
     let device_blocks = u64::from(per_multiprocessor) * u64::from(pe.device.info().multiprocessors);
-    let available = (device_blocks / u64::from(pe.pes_on_device)).saturating_sub(held);
-    Ok(Room { per_multiprocessor, device_blocks, held, available })
+    Ok(Room { per_multiprocessor, device_blocks, share: device_blocks / u64::from(pe.pes_on_device), held })
+}
+
+/// Takes room for a launch of `blocks` blocks of `threads` threads and `shared` bytes each on stream `at`.
+///
+/// # Errors
+/// [`Error::NotCoResident`]; those of looking the kernel up.
+pub(crate) fn take(
+    pe: &Pe,
+    state: &mut State,
+    kernel: &Described,
+    shape: (u32, u32),
+    at: usize,
+    blocks: u64,
+) -> Result<Taken> {
+    let room = room(pe, state, kernel, shape, Some(at))?;
+    let held = Held { blocks, per_multiprocessor: room.per_multiprocessor };
+    let fits = |others| blocks <= room.available(others);
+    let slot = state.streams.get(at).and_then(Option::as_ref);
+    let before = match slot.and_then(|slot| Some((slot, slot.seat.as_ref()?))) {
+        Some((slot, seat)) => seat.take(&slot.queue, held, fits),
+        None if fits(0) => Ok(None),
+        None => Err(0),
+    };
+    match before {
+        Ok(before) => Ok(Taken { held, before }),
+        Err(others) => Err(room.refuse(pe, kernel, blocks, others)),
+    }
 }
 
 impl Room {
-    pub(crate) fn check(&self, pe: &Pe, kernel: &Described, needed: u64) -> Result<()> {
-        if needed <= self.available {
-            return Ok(());
-        }
+    /// Blocks that may be resident beside what the other PEs hold: this PE never takes more than its share, so
+    /// that equal PEs fit in any order, nor what others have taken.
+    fn available(&self, held_by_others: u64) -> u64 {
+        let free = self.device_blocks.saturating_sub(self.held).saturating_sub(held_by_others);
+        self.share.saturating_sub(self.held).min(free)
+    }
+
+    fn refuse(&self, pe: &Pe, kernel: &Described, needed: u64, held_by_others: u64) -> Error {
         let device = pe.device.info();
-        Err(Error::NotCoResident {
+        Error::NotCoResident {
             kernel: kernel.symbol,
             device: device.name.clone(),
             needed,
-            available: self.available,
+            available: self.available(held_by_others),
             per_multiprocessor: self.per_multiprocessor,
             multiprocessors: device.multiprocessors,
             device_blocks: self.device_blocks,
             pes_on_device: u64::from(pe.pes_on_device),
             held: self.held,
-        })
+            held_by_others,
+        }
     }
 }

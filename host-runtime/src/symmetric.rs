@@ -292,6 +292,7 @@ impl<T: Pod> SymVec<T> {
 }
 
 /// `len` zeroed elements; of a type without bytes as fast as of any other.
+#[expect(clippy::uninit_vec, reason = "elements without bytes are never uninitialised")]
 pub(crate) fn zeroed_values<T: Pod>(len: usize) -> Vec<T> {
     if size_of::<T>() > 0 {
         return vec![T::zeroed(); len];

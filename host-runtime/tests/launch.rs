@@ -5,7 +5,8 @@ mod common;
 use common::*;
 use oxshmem::{Error, LaunchConfig, Reach};
 use oxshmem_emulator::MachineConfig;
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
+use std::time::{Duration, Instant};
 
 #[test]
 fn shapes_that_cannot_run_are_errors() {
@@ -142,6 +143,79 @@ fn what_an_unfinished_launch_holds_counts_until_it_is_over() {
             Ok(())
         })
         .unwrap();
+}
+
+#[test]
+fn what_other_pes_of_the_device_hold_counts_whatever_the_kernel() {
+    let (launched, looked) = (Barrier::new(2), Barrier::new(2));
+    emulated(2)
+        .emulated_devices(1)
+        .run(|shmem| {
+            let go = shmem.alloc_signals(1)?;
+            // Each of 32 small blocks may stand on a multiprocessor of which the large one needs all.
+            let small = LaunchConfig::blocks(32).threads(32);
+            let large = ONE.threads(32).extra_shared(230_000);
+            if shmem.my_pe() == 0 {
+                wait_for::launch(&shmem, small, go.at(0), 1)?;
+                launched.wait();
+                looked.wait();
+                return shmem.barrier_all();
+            }
+            launched.wait();
+            let error = error(wait_for::launch(&shmem, large, go.at(0), 0));
+            let Error::NotCoResident { needed: 1, available: 0, device_blocks: 2, held: 0, .. } = error
+            else {
+                panic!("{error}")
+            };
+            says(
+                error,
+                &[
+                    "wait_for needs 1 resident blocks, 0 are available",
+                    "1 per multiprocessor x 2 multiprocessors = 2, divided by 2 PE(s) = 1, less 0",
+                    "less 32 held by other PEs of the device",
+                    "not known to be over",
+                ],
+            );
+            assert_eq!(shmem.resident_blocks::<wait_for>(32)?, 32, "of 64 of its own kind");
+            wait_for::launch(&shmem, small, go.at(0), 0)?;
+            // PE 0's launch ends, and PE 0 does not look.
+            set_signal::launch(&shmem, ONE, go.at(0), 1, 0)?;
+            shmem.synchronize()?;
+            let start = Instant::now();
+            while let Err(error) = wait_for::launch(&shmem, large, go.at(0), 0) {
+                assert!(start.elapsed() < Duration::from_secs(20), "{error}");
+                std::thread::yield_now();
+            }
+            looked.wait();
+            shmem.barrier_all()
+        })
+        .unwrap();
+}
+
+#[test]
+fn equal_halves_of_a_device_fit_in_any_order() {
+    for first in [0, 1] {
+        let launched = Barrier::new(2);
+        emulated(2)
+            .emulated(small())
+            .run(|shmem| {
+                let go = shmem.alloc_signals(1)?;
+                let half = LaunchConfig::blocks(2).threads(1024);
+                if shmem.my_pe() != first {
+                    launched.wait();
+                }
+                wait_for::launch(&shmem, half, go.at(0), 1)?;
+                if shmem.my_pe() == first {
+                    launched.wait();
+                }
+                let other = shmem.stream()?;
+                let more = error(wait_for::launch_on(&shmem, &other, ONE, go.at(0), 1));
+                assert!(matches!(more, Error::NotCoResident { available: 0, .. }), "{more}");
+                set_signal::launch_on(&shmem, &other, ONE.threads(1), go.at(0), 1, shmem.my_pe())?;
+                shmem.barrier_all()
+            })
+            .unwrap();
+    }
 }
 
 #[test]

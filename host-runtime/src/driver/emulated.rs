@@ -232,6 +232,10 @@ impl Queue for Stream {
         }
     }
 
+    fn is_over(&self) -> bool {
+        self.stream.is_idle()
+    }
+
     fn pause(&self, _: u32) {
         self.take_failure();
     }

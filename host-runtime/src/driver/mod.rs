@@ -117,6 +117,10 @@ pub(crate) trait Queue: Send + Sync + Debug {
     /// What a kernel of the queue failed with, each failure at least once.
     fn is_idle(&self) -> Result<bool>;
 
+    /// Whether everything that was queued is over, well or not. Takes no failure from
+    /// [`is_idle`](Self::is_idle), so that any thread may ask.
+    fn is_over(&self) -> bool;
+
     /// Lets a little time pass while the queue is busy: the `attempt`-th time in a row, from 0.
     fn pause(&self, attempt: u32);
 

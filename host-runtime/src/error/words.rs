@@ -51,3 +51,14 @@ pub(super) fn grows_to(limited: bool) -> &'static str {
         false => "the memory of its device, which OXSHMEM_EMULATED_MEMORY sets for an emulated one",
     }
 }
+
+/// What other PEs of a device leave of it.
+pub(super) fn beside(device_blocks: u64, held: u64, held_by_others: u64) -> String {
+    if held_by_others == 0 {
+        return String::new();
+    }
+    format!(
+        ", and at most {device_blocks} less these {held}, less {held_by_others} held by other PEs of the device in collective launches that are not known to be over, = {}",
+        device_blocks.saturating_sub(held).saturating_sub(held_by_others)
+    )
+}

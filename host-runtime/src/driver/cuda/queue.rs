@@ -106,6 +106,12 @@ impl Queue for Stream {
         }
     }
 
+    fn is_over(&self) -> bool {
+        // SAFETY: a live stream.
+        self.context.enter().is_ok()
+            && unsafe { sys::cuStreamQuery(self.stream) } != CUresult::CUDA_ERROR_NOT_READY
+    }
+
     fn pause(&self, attempt: u32) {
         pause(attempt);
     }

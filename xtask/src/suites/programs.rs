@@ -11,7 +11,7 @@ use super::{Bench, Outcome};
 use crate::bundle as bundles;
 use crate::checkout;
 use crate::new::{self as packages, Refused};
-use crate::process::{self, Finished, Stream};
+use crate::process::{self, Finished, Stream, pass_through};
 use crate::ptx as kernels;
 use crate::runner::{self, Machine, Part};
 use crate::say::seconds;
@@ -24,6 +24,7 @@ pub(super) fn ptx(bench: &Bench) -> Result<Outcome> {
     if !bench.ptx {
         return Ok(Outcome::Skipped("there is no device toolchain".to_owned()));
     }
+    pass_through(bench.cargo().args(["test", "--package", "oxshmem-tests", "--test", "ptx"]))?;
     let report = kernels::ptx(&bench.checkout, &[], false)?;
     let rebuild = seconds(report.rebuild);
     Ok(Outcome::Passed(format!("{} kernels assembled, {rebuild} after a change in one", report.kernels)))

@@ -1,0 +1,108 @@
+//! What each operation becomes, on the PTX of the test kernels for every architecture: the instruction that the
+//! memory model needs, and none that it forbids.
+
+use oxshmem_device::launch::modules;
+// Links the crate, and with it its device code.
+use oxshmem_tests as _;
+
+/// A kernel, what its PTX must have, and what it must not.
+const RULES: &[(&str, &[&str], &[&str])] = &[
+    // Bulk copies: 16 bytes at a time, weak, never through the non-coherent path or byte by byte.
+    (
+        "put__u32",
+        &["ld.global.v2.b64", "st.global.v2.b64", "barrier.sync"],
+        &["fence", "ld.global.b8", "membar"],
+    ),
+    ("put__u128", &["ld.global.v2.b64", "st.global.v2.b64"], &["ld.global.b8", "fence"]),
+    ("get__u64", &["ld.global.v2.b64", "st.global.v2.b64"], &["ld.global.b8", "fence"]),
+    ("through_shared", &["ld.shared.v2.b64", "st.shared.v2.b64", "ld.shared.b32"], &["cvta.shared"]),
+    // Scalars are strong and relaxed.
+    ("p__u8", &["st.relaxed.sys.global.b8"], &["fence"]),
+    ("p__u16", &["st.relaxed.sys.global.b16"], &["fence"]),
+    ("p__u32", &["st.relaxed.sys.global.b32"], &["fence"]),
+    ("p__u64", &["st.relaxed.sys.global.b64"], &["fence"]),
+    ("p__u128", &["st.relaxed.sys.global.b128"], &["fence"]),
+    ("g__u64", &["ld.relaxed.sys.global.b64"], &["fence"]),
+    ("g__u128", &["ld.relaxed.sys.global.b128"], &["fence"]),
+    // A release alone, with no fence in front of it; a relaxed poll with one acquire after it.
+    (
+        "put_signal",
+        &[
+            "st.release.sys.global.b64",
+            "red.release.sys.global.add.u64",
+            "ld.relaxed.sys.global.b64",
+            "ld.acquire.sys.global.b64",
+        ],
+        &["fence", "membar"],
+    ),
+    ("ping_pong", &["st.release.sys.global.b64", "ld.acquire.sys.global.b64"], &["fence"]),
+    (
+        "message",
+        &["fence.sc.sys", "st.relaxed.sys.global.b64", "st.release.sys.global.b64"],
+        &["fence.acq_rel"],
+    ),
+    (
+        "barrier_rounds",
+        &["fence.sc.sys", "st.release.sys.global.b64", "ld.acquire.sys.global.b64"],
+        &["fence.acq_rel"],
+    ),
+    ("grid_rounds", &["atom.acq_rel.gpu.global.add.u32", "ld.acquire.gpu.global.b32"], &["fence"]),
+    // Read-modify-writes state order and scope.
+    ("add__u32", &["red.relaxed.sys.global.add.u32"], &["atom.global", "red.global"]),
+    ("add__u64", &["red.relaxed.sys.global.add.u64"], &["atom.global", "red.global"]),
+    ("tickets", &["atom.relaxed.sys.global.add.u32"], &["atom.global"]),
+    ("compare_swap_add__u64", &["atom.relaxed.sys.global.cas.b64"], &["atom.global"]),
+    ("collectives", &["shfl.sync.idx", "shfl.sync.down", "shfl.sync.up", "shfl.sync.bfly", "vote.sync"], &[]),
+    // A wait that expires leaves through one function, after the barrier that tells the others.
+    ("wait_for_ever", &["barrier.red.or.pred", "globaltimer", "nanosleep"], &[]),
+];
+
+/// The text of one entry, without comments.
+fn entry(ptx: &str, symbol: &str) -> Option<String> {
+    let start = ptx.find(&format!(".entry {symbol}("))?;
+    let rest = &ptx[start..];
+    let end = rest[1..].find(".entry ").map_or(rest.len(), |at| at + 1);
+    let lines = rest[..end].lines().map(|line| line.split("//").next().unwrap_or_default());
+    Some(lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn every_operation_becomes_the_instructions_that_it_needs() {
+    let module =
+        modules().find(|module| module.package == "oxshmem-tests").expect("this package has kernels");
+    if let Some(why) = module.missing {
+        println!("skipped: {why}");
+        return;
+    }
+    assert!(module.images.len() >= 2, "one image for sm_80 and one for sm_90");
+    let mut wrong = Vec::new();
+    for image in module.images {
+        for (kernel, needed, forbidden) in RULES {
+            let Some(text) = entry(image.ptx, &format!("oxshmem_tests__{kernel}")) else {
+                wrong.push(format!("{}: there is no kernel {kernel}", image.arch));
+                continue;
+            };
+            let missing = needed.iter().filter(|instruction| !text.contains(**instruction));
+            wrong.extend(missing.map(|i| format!("{}: {kernel} has no {i}", image.arch)));
+            let present = forbidden.iter().filter(|instruction| text.contains(**instruction));
+            wrong.extend(present.map(|i| format!("{}: {kernel} has {i}", image.arch)));
+        }
+        // Parameters are read where they lie; nothing is stale by design; no atomic lacks its order.
+        for (number, line) in image.ptx.lines().enumerate() {
+            let bad = [".local", "ld.global.nc", "atom.add", "atom.global", "red.global", "membar"];
+            let allowed = line.contains("@nc") || line.trim_start().starts_with("//");
+            if let Some(bad) = bad.iter().find(|bad| line.contains(**bad) && !allowed)
+                && !(*bad == ".local" && private(image.ptx, number))
+            {
+                wrong.push(format!("{}, line {}: {bad} in {}", image.arch, number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whether line `number` belongs to the one kernel that is allowed local memory: it puts a thread's own array.
+fn private(ptx: &str, number: usize) -> bool {
+    let before = ptx.lines().take(number + 1).filter(|line| line.contains(".entry ")).last();
+    before.is_some_and(|line| line.contains("put_private"))
+}

@@ -24,9 +24,10 @@ pub struct Failure {
     pub offset: u64,
     /// What stands there.
     pub place: Place,
-    /// The value waited for; the destination's length; the length that an index was out of.
+    /// The value waited for; the blocks of a grid that meets; the destination's length; the length that an index
+    /// was out of, 0 if it is not known.
     pub expected: u64,
-    /// The value last seen; the source's length; the index.
+    /// The value last seen; the blocks that had come; the source's length; the index.
     pub seen: u64,
     /// The deadline of one wait.
     pub deadline: Duration,
@@ -142,6 +143,11 @@ impl Display for Failure {
             _ => {}
         }
         match self.cause {
+            // A grid barrier waits two deadlines: a block may wait one before it comes.
+            Cause::Deadline if self.operation == Operation::GridSync => {
+                write!(f, ": {} of {} blocks had come; ", self.seen, self.expected)?;
+                write!(f, "{} s, twice the deadline, expired", 2.0 * self.deadline.as_secs_f64())?;
+            }
             Cause::Deadline => {
                 let cmp = self.cmp.unwrap_or(Cmp::Eq).symbol();
                 write!(f, ": expected {cmp} {}, seen {}; ", self.expected, self.seen)?;
@@ -152,6 +158,9 @@ impl Display for Failure {
             }
             Cause::LengthMismatch => {
                 write!(f, ": the destination has {} elements, the source {}", self.expected, self.seen)?;
+            }
+            Cause::IndexOutOfRange if self.expected == 0 => {
+                write!(f, ": index {} is out of range", self.seen)?;
             }
             Cause::IndexOutOfRange => write!(f, ": index {} of {}", self.seen, self.expected)?,
             Cause::NoPath => write!(f, ": no path to PE {}", self.peer.unwrap_or(u32::MAX))?,
@@ -194,4 +203,40 @@ fn names_a_signal(operation: Operation) -> bool {
             | Operation::SignalWeak
             | Operation::SignalFetch
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(cause: Cause, operation: Operation, expected: u64, seen: u64) -> Failure {
+        let record = ErrorRecord {
+            cause: cause as u32,
+            operation: operation as u32,
+            peer: u32::MAX,
+            launch: 1,
+            offset: control::GRID,
+            expected,
+            seen,
+            ..ErrorRecord::default()
+        };
+        let place = Place::control(control::GRID).unwrap();
+        Failure::from_record(&record, place, Some("k"), Duration::from_secs(30)).unwrap()
+    }
+
+    #[test]
+    fn a_grid_that_did_not_meet_says_how_many_blocks_had_come() {
+        let failure = failure(Cause::Deadline, Operation::GridSync, 8, 5);
+        let expected = "on the grid barrier word at heap offset 0x2000: 5 of 8 blocks had come; \
+                        60 s, twice the deadline, expired; kernel k (launch 1)";
+        assert!(failure.to_string().contains(expected), "{failure}");
+    }
+
+    #[test]
+    fn an_index_is_out_of_a_length_if_that_is_known() {
+        for (length, says) in [(8, ": index 10 of 8;"), (0, ": index 10 is out of range;")] {
+            let failure = failure(Cause::IndexOutOfRange, Operation::Access, length, 10);
+            assert!(failure.to_string().contains(says), "{failure}");
+        }
+    }
 }

@@ -112,6 +112,13 @@ impl Machine {
         self.clock.changed_outside();
     }
 
+    /// Stops the devices without waiting: kernels are unwound as soon as they come to an oxshmem operation, a
+    /// barrier or a warp collective, and streams that are left return [`Error::Stopped`]. One that never comes
+    /// to any runs on, and dropping the machine waits for it.
+    pub fn stop(&self) {
+        self.devices.iter().for_each(|device| device.stop());
+    }
+
     /// Machine time, in steps ([`STEPS_PER_SECOND`](crate::STEPS_PER_SECOND)).
     pub fn now(&self) -> u64 {
         self.clock.now()
@@ -120,9 +127,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        for device in &self.devices {
-            device.stop();
-        }
+        self.stop();
         let workers = core::mem::take(&mut *self.workers());
         for worker in workers {
             // A kernel's closure may hold the last handle of the machine; its worker then ends by itself.

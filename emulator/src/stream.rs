@@ -13,6 +13,10 @@ use crate::error::Error;
 use crate::host;
 use crate::launch::{Launch, StreamShared, Submission};
 use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long one wait for a stream lasts before it starts anew.
+const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A queue of launches on one device. Dropping it waits for nothing: what was launched runs on.
 #[derive(Debug)]
@@ -56,20 +60,40 @@ impl Stream {
     /// The first failure of a kernel of this stream, once: the stream is as new afterwards.
     /// [`Error::Stopped`] if the machine was dropped meanwhile.
     pub fn synchronize(&self) -> Result<(), Error> {
+        while !self.synchronize_for(A_DAY)? {}
+        Ok(())
+    }
+
+    /// As [`synchronize`](Self::synchronize), for at most `longest` of wall time; false if that was not enough.
+    ///
+    /// # Errors
+    /// Those of [`synchronize`](Self::synchronize).
+    pub fn synchronize_for(&self, longest: Duration) -> Result<bool, Error> {
         let host = host::registered(&self.device.clock);
+        let until = Instant::now() + longest.min(A_DAY);
         let mut state = self.shared.state();
         let goal = state.submitted;
         while state.ended < goal {
+            let rest = until.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                if let Some(host) = &host {
+                    // Nobody else marks it as running now, nor later, when it may wait for something else.
+                    state.waiters.retain(|waiter| !Arc::ptr_eq(waiter, host));
+                    host.set_running();
+                    self.device.clock.changed();
+                }
+                return Ok(false);
+            }
             if let Some(host) = &host {
                 host.set_waiting();
                 state.waiters.push(host.clone());
                 self.device.clock.changed();
             }
-            state = self.shared.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.shared.ended.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
         match state.failure.take() {
             Some(failure) => Err(failure),
-            None => Ok(()),
+            None => Ok(true),
         }
     }
 

@@ -47,6 +47,7 @@ pub struct Config {
     pub(crate) device: DeviceChoice,
     pub(crate) path: Path,
     pub(crate) deadline: Duration,
+    pub(crate) kernel_limit: Option<Duration>,
     pub(crate) heap_limit: Option<u64>,
     /// `None`: one per PE.
     pub(crate) emulated_devices: Option<u32>,
@@ -62,6 +63,7 @@ impl Default for Config {
             device: DeviceChoice::Auto,
             path: Path::P2p,
             deadline: Duration::from_secs(30),
+            kernel_limit: None,
             heap_limit: None,
             emulated_devices: None,
             #[cfg(feature = "emulator")]
@@ -89,9 +91,22 @@ impl Config {
         self
     }
 
-    /// How long one wait may take, in a kernel and on the host.
+    /// How long one wait may take, in a kernel and on the host. What a kernel computes between its waits is not
+    /// bounded by this: see [`kernel_limit`](Self::kernel_limit).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// How long a kernel may run from the moment at which its PE waits for it, in wall time. Beyond it
+    /// [`Shmem::synchronize`](crate::Shmem::synchronize), [`Shmem::barrier_all`](crate::Shmem::barrier_all) and
+    /// the like return [`Error::StreamStuck`]. Default: as long as it likes.
+    ///
+    /// What such a kernel may use is then kept until the process ends. On a GPU the kernel runs on. On the
+    /// emulator it is unwound when the run ends, if it comes to an oxshmem operation; one that never does
+    /// (`loop {}`) occupies a thread until the process ends.
+    pub fn kernel_limit(mut self, limit: Duration) -> Self {
+        self.kernel_limit = Some(limit);
         self
     }
 
@@ -152,6 +167,9 @@ impl Config {
         }
         if self.deadline.is_zero() || self.deadline > Duration::from_secs(100_000_000) {
             return refuse("the deadline must be longer than 0 and at most 1e8 s");
+        }
+        if self.kernel_limit == Some(Duration::ZERO) {
+            return refuse("the kernel limit must be longer than 0");
         }
         if let Some(given) = self.heap_limit
             && given < alloc::UNIT

@@ -43,7 +43,13 @@ const DEADLINE: Variable = Variable {
     name: "OXSHMEM_DEADLINE",
     values: "a positive number of seconds (2.5), or one with a unit (30s, 500ms)",
     default: "30s",
-    meaning: "how long one wait may take, in a kernel and on the host, before it is an error; a PE that waits for another's running kernel gives up after four deadlines and 10 s",
+    meaning: "how long one wait may take, in a kernel and on the host, before it is an error; a PE that waits for another's running kernel on a GPU gives up after four deadlines and 10 s; what a kernel computes between its waits is bounded by OXSHMEM_KERNEL_LIMIT alone",
+};
+const KERNEL_LIMIT: Variable = Variable {
+    name: "OXSHMEM_KERNEL_LIMIT",
+    values: DEADLINE.values,
+    default: "a kernel may compute as long as it likes; after 30 s a line on stderr says which is waited for",
+    meaning: "how long a kernel may run from the moment at which its PE waits for it, before that is an error; what it may use is kept until the process ends, and on the emulator one that never comes to an oxshmem operation occupies a thread until then",
 };
 const HEAP: Variable = Variable {
     name: "OXSHMEM_HEAP",
@@ -73,7 +79,7 @@ const EMULATED_SEED: Variable = Variable {
 
 /// Every variable that the host runtime reads.
 pub const VARIABLES: &[Variable] =
-    &[PES, DEVICE, PATH, DEADLINE, HEAP, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED];
+    &[PES, DEVICE, PATH, DEADLINE, KERNEL_LIMIT, HEAP, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED];
 
 /// Variables that other parts of oxshmem read: no warning for them.
 const ELSEWHERE: &[&str] = &[
@@ -99,6 +105,7 @@ impl Config {
         config.device = environment.device.unwrap_or(config.device);
         config.path = environment.path.unwrap_or(config.path);
         config.deadline = environment.deadline.unwrap_or(config.deadline);
+        config.kernel_limit = environment.kernel_limit;
         config.heap_limit = environment.heap;
         config.emulated_devices = environment.emulated_devices;
         if let Some(bytes) = environment.emulated_memory {
@@ -118,6 +125,7 @@ pub(crate) struct Environment {
     pub(crate) device: Option<DeviceChoice>,
     pub(crate) path: Option<Path>,
     pub(crate) deadline: Option<Duration>,
+    pub(crate) kernel_limit: Option<Duration>,
     pub(crate) heap: Option<u64>,
     pub(crate) emulated_devices: Option<u32>,
     pub(crate) emulated_memory: Option<u64>,
@@ -154,6 +162,7 @@ impl Environment {
                 _ => None,
             })?,
             deadline: parse(&DEADLINE, of(&DEADLINE), duration)?,
+            kernel_limit: parse(&KERNEL_LIMIT, of(&KERNEL_LIMIT), duration)?,
             heap: parse(&HEAP, of(&HEAP), bytes)?,
             emulated_devices: parse(&EMULATED_DEVICES, of(&EMULATED_DEVICES), count)?,
             emulated_memory: parse(&EMULATED_MEMORY, of(&EMULATED_MEMORY), bytes)?,
@@ -258,6 +267,7 @@ mod tests {
             ("OXSHMEM_DEADLINE", "0"),
             ("OXSHMEM_DEADLINE", "inf"),
             ("OXSHMEM_DEADLINE", "soon"),
+            ("OXSHMEM_KERNEL_LIMIT", "0s"),
             ("OXSHMEM_HEAP", "0"),
             ("OXSHMEM_HEAP", "G"),
             ("OXSHMEM_HEAP", "99999999T"),

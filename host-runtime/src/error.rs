@@ -357,11 +357,17 @@ pub enum Error {
     KernelFailed(Box<KernelPanic>),
     /// A stream did not become idle.
     #[error(
-        "PE {pe}: a stream is still busy {waited:?} after {why}: a kernel runs that neither ends nor waits with a deadline (look for a loop without an oxshmem wait)"
+        "PE {pe}: kernel {kernel} (launch {launch}), or one launched after it on stream {stream}, still runs {waited:.1?} after {why}: it neither ends nor waits with a deadline (look for a loop without an oxshmem wait)"
     )]
     StreamStuck {
         /// The PE.
         pe: u32,
+        /// The kernel of the stream's first launch that is not known to be over.
+        kernel: &'static str,
+        /// Number of that launch on its PE, from 1.
+        launch: u32,
+        /// The stream's number on its PE; 0 is the default stream.
+        stream: u32,
         /// How long it waited.
         waited: Duration,
         /// What it waited after.

@@ -57,7 +57,7 @@ impl Event {
         }
         // A kernel that failed leaves its stream idle and the mark not reached.
         let over = || Ok(self.mark.is_done()? || self.pe.look(self.slot, &*self.queue)?);
-        self.pe.wait_for(over, |attempt| self.mark.pause(attempt))?;
+        self.pe.wait_for(self.slot, over, |attempt, longest| self.mark.pause(attempt, longest))?;
         self.pe.trouble().map_or(Ok(()), Err)
     }
 

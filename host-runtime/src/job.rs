@@ -37,6 +37,8 @@ pub(crate) struct Job {
     pub(crate) deadline: Duration,
     /// How long the kernels of a PE may take when somebody waits for them to end.
     pub(crate) kernel_patience: Duration,
+    /// How long a kernel may run when its PE waits for it, though nothing has failed.
+    pub(crate) kernel_limit: Option<Duration>,
     pub(crate) group: Group,
     /// Whether any PE's closure has failed: a look that takes no lock.
     pub(crate) any_failed: AtomicBool,
@@ -64,7 +66,15 @@ pub(crate) struct Job {
 
 /// The latest launches of a PE.
 #[derive(Debug)]
-struct Recent([(u32, &'static str); REMEMBERED]);
+struct Recent([Launched; REMEMBERED]);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Launched {
+    /// From 1; 0 stands for none.
+    number: u32,
+    stream: u32,
+    kernel: &'static str,
+}
 
 impl Job {
     /// Opens the devices and reserves the heaps.
@@ -89,13 +99,14 @@ impl Job {
             deadline: config.deadline,
             group: Group::new(config.pes, config.deadline, kernel_patience),
             kernel_patience,
+            kernel_limit: config.kernel_limit,
             any_failed: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             ledgers: ledgers(&devices),
             bases: heap.bases(),
             mapped: AtomicU64::new(heap.mapped()),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
-            recent: (0..config.pes).map(|_| Mutex::new(Recent([(0, ""); REMEMBERED]))).collect(),
+            recent: (0..config.pes).map(|_| Mutex::new(Recent([Launched::default(); REMEMBERED]))).collect(),
             released: Mutex::new(Vec::new()),
             failing: Mutex::new(None),
             device_of_pe,
@@ -218,15 +229,31 @@ impl Job {
     }
 
     /// Remembers a launch by name.
-    pub(crate) fn remember(&self, pe: u32, launch: u32, kernel: &'static str) {
+    pub(crate) fn remember(&self, pe: u32, number: u32, stream: u32, kernel: &'static str) {
         let mut recent = self.recent[pe as usize].lock().unwrap_or_else(PoisonError::into_inner);
-        recent.0[launch as usize % REMEMBERED] = (launch, kernel);
+        recent.0[number as usize % REMEMBERED] = Launched { number, stream, kernel };
     }
 
     fn launched(&self, pe: u32, launch: u32) -> Option<&'static str> {
         let recent = self.recent.get(pe as usize)?.lock().unwrap_or_else(PoisonError::into_inner);
-        let (number, kernel) = recent.0[launch as usize % REMEMBERED];
+        let Launched { number, kernel, .. } = recent.0[launch as usize % REMEMBERED];
         (number == launch && launch != 0).then_some(kernel)
+    }
+
+    /// The first launch on a stream of a PE with a number from `from` to `to`, of those that are remembered.
+    pub(crate) fn first_launch(
+        &self,
+        pe: u32,
+        stream: u32,
+        from: u64,
+        to: u64,
+    ) -> Option<(&'static str, u32)> {
+        let recent = self.recent.get(pe as usize)?.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = from.max((to + 1).saturating_sub(REMEMBERED as u64));
+        (from..=to)
+            .map(|number| (number as u32, &recent.0[number as usize % REMEMBERED]))
+            .find(|(number, launched)| launched.number == *number && launched.stream == stream)
+            .map(|(number, launched)| (launched.kernel, number))
     }
 
     /// The error that ends a PE's host calls because of what happened elsewhere: another PE's failure, or

@@ -142,7 +142,7 @@ pub(crate) fn prepare(
             slot.seat.iter().for_each(Seat::started);
         }
     }
-    pe.job.remember(pe.me, number as u32, kernel.symbol);
+    pe.job.remember(pe.me, number as u32, slot as u32, kernel.symbol);
     Ok(())
 }
 

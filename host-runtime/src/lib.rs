@@ -4,7 +4,8 @@
 //! [`run`] is the entry of a program. It hands each PE a [`Shmem`], which allocates ([`SymVec`],
 //! [`DeviceVec`]), launches kernels (`kernel::launch(&shmem, …)`, by its
 //! [`Launcher`](oxshmem_device::launch::Launcher)) and synchronises. Kernels run on NVIDIA GPUs, or on an
-//! emulated GPU where there is none. What goes wrong is an [`Error`], never a hang.
+//! emulated GPU where there is none. What goes wrong is an [`Error`], never a hang; only what a kernel computes
+//! between its waits may take any time, unless [`Config::kernel_limit`] bounds it.
 //!
 //! ```
 //! use oxshmem_device::prelude::*;
@@ -41,6 +42,7 @@
 //! | a wait in a kernel expires, a range or PE is wrong | every PE: [`Error::Poisoned`] with the first failing thread, until all call [`Shmem::recover`] |
 //! | a kernel panics on the emulator | its PE: [`Error::KernelFailed`], the others: [`Error::PeFailed`] |
 //! | a kernel panics on a GPU | [`Error::KernelCrashed`]; the process must end |
+//! | a kernel loops without an oxshmem wait | its PE: [`Error::StreamStuck`] after [`Config::kernel_limit`], if that is set; else a line on stderr after 30 s |
 //! | a PE does not come to a collective call | those that came: [`Error::Absent`], [`Error::Returned`] |
 //!
 //! | module | what it holds |

@@ -11,6 +11,15 @@ use crate::ledger::{Held, Seat};
 use oxshmem_device::abi::control;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long one pause of a wait may last before the job is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// After this a wait that nothing bounds says what it waits for.
+const NOTICE_AFTER: Duration = Duration::from_secs(30);
+/// See [`Error::StreamStuck`].
+const OVER_LIMIT: &str =
+    "the wait for it began, longer than OXSHMEM_KERNEL_LIMIT (Config::kernel_limit) allows";
 
 /// A PE.
 #[derive(Debug)]
@@ -63,6 +72,8 @@ pub(crate) struct Slot {
     pub(crate) held: Option<Held>,
     /// Where the other PEs of the device see that, if there are any.
     pub(crate) seat: Option<Seat>,
+    /// When the wait for it began, if one is under way or was in vain.
+    pub(crate) waited_since: Option<Instant>,
     /// Whether its owner has dropped it.
     pub(crate) dropped: bool,
 }
@@ -166,30 +177,80 @@ impl Pe {
         if self.look(slot, &*queue)? {
             return Ok(());
         }
-        self.wait_for(|| self.look(slot, &*queue), |attempt| queue.pause(attempt))
+        self.wait_for(slot, || self.look(slot, &*queue), |attempt, longest| queue.pause(attempt, longest))
     }
 
-    /// Waits until `over` says so, with a `pause` between two looks.
-    pub(crate) fn wait_for(&self, over: impl Fn() -> Result<bool>, pause: impl Fn(u32)) -> Result<()> {
+    /// Waits for kernels of stream `slot` until `over` says so, with a `pause` between two looks.
+    pub(crate) fn wait_for(
+        &self,
+        slot: usize,
+        over: impl Fn() -> Result<bool>,
+        pause: impl Fn(u32, Duration),
+    ) -> Result<()> {
         self.job.group.waits_for_kernels(self.me, true);
-        let result = self.poll(over, pause);
+        let result = self.poll(slot, over, pause);
         self.job.group.waits_for_kernels(self.me, false);
         result
     }
 
-    fn poll(&self, over: impl Fn() -> Result<bool>, pause: impl Fn(u32)) -> Result<()> {
-        let mut attempt = 0;
+    fn poll(
+        &self,
+        slot: usize,
+        over: impl Fn() -> Result<bool>,
+        pause: impl Fn(u32, Duration),
+    ) -> Result<()> {
+        let now = Instant::now();
+        // A wait that follows one that was in vain does not begin anew.
+        let since = match self.lock().streams.get_mut(slot) {
+            Some(Some(slot)) => *slot.waited_since.get_or_insert(now),
+            _ => now,
+        };
+        let (mut attempt, mut noticed) = (0, false);
         while !over()? {
             // All waits of the job count from the same moment, so that together they take no longer than one.
             if let Some((since, why)) = self.job.failing()
                 && since.elapsed() > self.job.kernel_patience
             {
-                return Err(Error::StreamStuck { pe: self.me, waited: since.elapsed(), why });
+                return Err(self.stuck(slot, since.elapsed(), why));
             }
-            pause(attempt);
+            let (waited, limit) = (since.elapsed(), self.job.kernel_limit);
+            if limit.is_some_and(|limit| waited >= limit) {
+                return Err(self.stuck(slot, waited, OVER_LIMIT));
+            }
+            if limit.is_none() && waited >= NOTICE_AFTER && !noticed {
+                noticed = true;
+                eprintln!("oxshmem: {}", self.notice(slot));
+            }
+            pause(attempt, limit.map_or(LOOK_AGAIN, |limit| (limit - waited).min(LOOK_AGAIN)));
             attempt = attempt.saturating_add(1);
         }
+        if let Some(Some(slot)) = self.lock().streams.get_mut(slot) {
+            slot.waited_since = None;
+        }
         Ok(())
+    }
+
+    /// The error for a stream that does not become idle.
+    fn stuck(&self, slot: usize, waited: Duration, why: &'static str) -> Error {
+        let (kernel, launch) = self.unfinished(slot);
+        Error::StreamStuck { pe: self.me, kernel, launch, stream: slot as u32, waited, why }
+    }
+
+    fn notice(&self, slot: usize) -> String {
+        let (kernel, launch) = self.unfinished(slot);
+        format!(
+            "PE {} still waits for kernel {kernel} (launch {launch}); OXSHMEM_KERNEL_LIMIT bounds this",
+            self.me
+        )
+    }
+
+    /// The first launch of a stream that is not known to be over: the kernel, and the launch's number.
+    fn unfinished(&self, slot: usize) -> (&'static str, u32) {
+        let (done, last) = match self.lock().streams.get(slot) {
+            Some(Some(slot)) => (slot.done, slot.last),
+            _ => (0, 0),
+        };
+        self.job.first_launch(self.me, slot as u32, done + 1, last).unwrap_or(("(unknown)", last as u32))
     }
 
     /// Whether a stream is idle; if so, notes that its launches are over.
@@ -316,12 +377,15 @@ impl Pe {
 
 impl Slot {
     pub(crate) fn new(queue: Arc<dyn Queue>, seat: Option<Seat>) -> Self {
-        Self { queue, last: 0, done: 0, held: None, seat, dropped: false }
+        Self { queue, last: 0, done: 0, held: None, seat, waited_since: None, dropped: false }
     }
 
     /// Notes that the stream was seen idle when the PE had made `upto` launches.
     pub(crate) fn over(&mut self, upto: u64) {
         self.done = self.done.max(upto);
+        if !self.is_busy() {
+            self.waited_since = None;
+        }
         if !self.is_busy() && self.held.take().is_some() {
             self.seat.iter().for_each(Seat::leave);
         }

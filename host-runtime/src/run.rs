@@ -134,14 +134,16 @@ fn fail(pe: &Pe, error: Error) {
     }
 }
 
-/// Waits for the kernels of all PEs, and closes the run. If a kernel does not end, what it may use is leaked.
+/// Waits for the kernels of all PEs, and closes the run. If a kernel does not end, what it may use is leaked, and
+/// nobody waits for it.
 fn end(job: &Arc<Job>, pes: &[Arc<Pe>]) -> Result<()> {
-    let drained = pes.iter().map(|pe| pe.drain()).fold(Ok(()), Result::and);
+    let drained: Vec<Result<()>> = pes.iter().map(|pe| pe.drain()).collect();
     job.ended.store(true, Ordering::Release);
-    if let Err(Error::StreamStuck { .. }) = drained {
+    if drained.iter().any(|drained| matches!(drained, Err(Error::StreamStuck { .. }))) {
         pes.iter().for_each(|pe| std::mem::forget(pe.clone()));
+        job.device_of_pe.iter().for_each(|device| device.abandon());
     }
-    drained
+    drained.into_iter().collect()
 }
 
 /// A panic's message.

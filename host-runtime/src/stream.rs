@@ -53,7 +53,8 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::KernelFailed`], [`Error::Poisoned`], [`Error::PeFailed`]: what a kernel or another PE failed
-    /// with. [`Error::StreamStuck`] if a kernel does not end although the job has failed.
+    /// with. [`Error::StreamStuck`] if a kernel does not end although the job has failed, or runs
+    /// longer than [`Config::kernel_limit`](crate::Config::kernel_limit).
     pub fn synchronize(&self) -> Result<()> {
         if let Some(error) = self.pe.job.ended() {
             return Err(error);

@@ -3,7 +3,9 @@
 mod common;
 
 use common::says;
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// What the child does. Prints what it got, or the error.
 #[test]
@@ -20,9 +22,25 @@ fn child() {
     }
 }
 
+/// A kernel that never ends, nor comes to any operation.
+#[test]
+#[ignore = "the child process of the other tests"]
+fn stuck_child() {
+    let result = oxshmem::run(|shmem| {
+        let signal = shmem.alloc_signals(1)?;
+        common::spins::launch(&shmem, common::ONE, signal.at(0))?;
+        shmem.barrier_all()
+    });
+    println!("RESULT {}", result.unwrap_err());
+}
+
 fn run_child(environment: &[(&str, &str)]) -> (String, String) {
+    run("child", environment)
+}
+
+fn run(child: &str, environment: &[(&str, &str)]) -> (String, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--ignored", "--nocapture"]);
+    command.args(["--exact", child, "--ignored", "--nocapture"]);
     for variable in oxshmem::env::VARIABLES {
         command.env_remove(variable.name);
     }
@@ -95,6 +113,29 @@ fn more_pes_than_a_process_runs_are_an_error() {
     says(error, &["1025 PEs were asked for", "1024 at most", "lower OXSHMEM_PES (Config::pes)"]);
     let most = common::emulated(1024).emulated_devices(16).emulated_memory(1 << 30);
     assert_eq!(most.run(|shmem| shmem.barrier_all()).unwrap().len(), 1024);
+}
+
+#[test]
+fn a_kernel_that_never_ends_is_an_error_after_the_limit() {
+    let start = Instant::now();
+    let emulated = ("OXSHMEM_DEVICE", "emulated");
+    let (output, _) = run("stuck_child", &[emulated, ("OXSHMEM_KERNEL_LIMIT", "500ms")]);
+    says(output, &["RESULT PE 0: kernel ", "spins (launch 1)", "still runs 5", "OXSHMEM_KERNEL_LIMIT"]);
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
+#[ignore = "takes 31 s"]
+fn a_long_wait_without_a_limit_says_so() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "stuck_child", "--ignored", "--nocapture"]).stderr(Stdio::piped());
+    let mut child =
+        command.env("OXSHMEM_DEVICE", "emulated").env_remove("OXSHMEM_KERNEL_LIMIT").spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let notice = lines.find(|line| line.starts_with("oxshmem:"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    says(notice.unwrap(), &["PE 0 still waits for kernel ", "spins (launch 1)", "OXSHMEM_KERNEL_LIMIT"]);
 }
 
 #[test]

@@ -57,6 +57,50 @@ fn a_pe_that_panics_is_a_failed_pe() {
 }
 
 #[test]
+fn a_kernel_that_runs_longer_than_the_limit_ends_the_run() {
+    let start = Instant::now();
+    let error = emulated(2)
+        .kernel_limit(Duration::from_millis(300))
+        .run(|shmem| {
+            let never = shmem.alloc_signals(1)?;
+            let stream = shmem.stream()?;
+            if shmem.my_pe() == 1 {
+                set_signal::launch(&shmem, ONE, never.at(0), 0, 1)?;
+                looks_for_ever::launch_on(&shmem, &stream, ONE, never.at(0))?;
+                looks_for_ever::launch_on(&shmem, &stream, ONE, never.at(0))?;
+                assert!(matches!(error(stream.synchronize()), Error::StreamStuck { launch: 2, .. }));
+                // The next wait does not begin anew.
+                let again = Instant::now();
+                let error = error(shmem.barrier_all());
+                assert!(again.elapsed() < Duration::from_millis(250), "{:?}", again.elapsed());
+                return Err::<(), _>(error);
+            }
+            shmem.barrier_all()
+        })
+        .unwrap_err();
+    assert!(matches!(error, Error::StreamStuck { pe: 1, launch: 2, stream: 1, .. }), "{error}");
+    says(error, &["PE 1: kernel ", "looks_for_ever (launch 2)", "on stream 1", "OXSHMEM_KERNEL_LIMIT"]);
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn kernels_within_the_limit_are_not_counted_together() {
+    emulated(1)
+        .kernel_limit(Duration::from_secs(2))
+        .run(|shmem| {
+            let data = shmem.device_zeroed::<u32>(64)?;
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_secs(3) {
+                add_one::launch(&shmem, ONE.threads(64), &data)?;
+                shmem.synchronize()?;
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
 fn a_pe_that_returns_early_ends_the_wait_of_the_others() {
     let error =
         emulated(3).run(|shmem| if shmem.my_pe() == 2 { Ok(()) } else { shmem.barrier_all() }).unwrap_err();

@@ -196,8 +196,10 @@ fn what_other_pes_of_the_device_hold_counts_whatever_the_kernel() {
 fn equal_halves_of_a_device_fit_in_any_order() {
     for first in [0, 1] {
         let launched = Barrier::new(2);
+        // A little more than the halves fill, so that the signals can be set.
+        let machine = MachineConfig { threads_per_sm: 2048 + 32, ..small() };
         emulated(2)
-            .emulated(small())
+            .emulated(machine)
             .run(|shmem| {
                 let go = shmem.alloc_signals(1)?;
                 let half = LaunchConfig::blocks(2).threads(1024);
@@ -209,7 +211,7 @@ fn equal_halves_of_a_device_fit_in_any_order() {
                     launched.wait();
                 }
                 let other = shmem.stream()?;
-                let more = error(wait_for::launch_on(&shmem, &other, ONE, go.at(0), 1));
+                let more = error(wait_for::launch_on(&shmem, &other, ONE.threads(1024), go.at(0), 1));
                 assert!(matches!(more, Error::NotCoResident { available: 0, .. }), "{more}");
                 set_signal::launch_on(&shmem, &other, ONE.threads(1), go.at(0), 1, shmem.my_pe())?;
                 shmem.barrier_all()

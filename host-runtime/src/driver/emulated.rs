@@ -16,9 +16,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a wait for an event lasts before the stream is looked at.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
 /// Starts an emulated machine for this run.
 pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
     let count = config.emulated_devices.unwrap_or(config.pes).min(config.pes);
@@ -113,6 +110,10 @@ impl Device for Emulated {
     fn allow_shared(&self, _: Function, _: u32) -> Result<()> {
         Ok(())
     }
+
+    fn abandon(&self) {
+        self.machine.stop();
+    }
 }
 
 struct Registered(emu::HostThread);
@@ -197,9 +198,9 @@ struct Stream {
 }
 
 impl Stream {
-    /// Waits for the stream and keeps what it failed with.
-    fn take_failure(&self) {
-        if let Err(error) = self.stream.synchronize() {
+    /// Waits for the stream, and keeps what it failed with.
+    fn take_failure(&self, longest: Duration) {
+        if let Err(error) = self.stream.synchronize_for(longest) {
             let mut kept = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
             kept.get_or_insert(failed(error, "running a kernel"));
         }
@@ -225,7 +226,7 @@ impl Queue for Stream {
         if !self.stream.is_idle() {
             return Ok(false);
         }
-        self.take_failure();
+        self.take_failure(Duration::ZERO);
         match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(error) => Err(error),
             None => Ok(true),
@@ -236,8 +237,8 @@ impl Queue for Stream {
         self.stream.is_idle()
     }
 
-    fn pause(&self, _: u32) {
-        self.take_failure();
+    fn pause(&self, _: u32, longest: Duration) {
+        self.take_failure(longest);
     }
 
     fn record(&self) -> Result<Box<dyn Mark>> {
@@ -336,11 +337,11 @@ impl Mark for Reached {
         Ok(self.0.at().is_some())
     }
 
-    fn pause(&self, _: u32) {
+    fn pause(&self, _: u32, longest: Duration) {
         super::blocked(|| {
             let at = self.0.at.lock().unwrap_or_else(PoisonError::into_inner);
             // Looks again now and then: a stream that failed never reaches the point.
-            let _ = self.0.changed.wait_timeout_while(at, LOOK_AGAIN, |at| at.is_none());
+            let _ = self.0.changed.wait_timeout_while(at, longest, |at| at.is_none());
         });
     }
 

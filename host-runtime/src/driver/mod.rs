@@ -80,6 +80,9 @@ pub(crate) trait Device: Send + Sync + Debug {
 
     /// Lets `function` be launched with this much dynamic shared memory.
     fn allow_shared(&self, function: Function, bytes: u32) -> Result<()>;
+
+    /// Has what still runs stop if that can be done, without waiting for it. The device is of no use then.
+    fn abandon(&self) {}
 }
 
 /// Addresses with memory behind their first part. Freed when dropped; nothing may use it then.
@@ -121,8 +124,9 @@ pub(crate) trait Queue: Send + Sync + Debug {
     /// [`is_idle`](Self::is_idle), so that any thread may ask.
     fn is_over(&self) -> bool;
 
-    /// Lets a little time pass while the queue is busy: the `attempt`-th time in a row, from 0.
-    fn pause(&self, attempt: u32);
+    /// Lets a little time pass, `longest` at most, while the queue is busy: the `attempt`-th time in a row,
+    /// from 0.
+    fn pause(&self, attempt: u32, longest: Duration);
 
     /// Marks the end of what was queued so far.
     fn record(&self) -> Result<Box<dyn Mark>>;
@@ -163,8 +167,9 @@ pub(crate) trait Queue: Send + Sync + Debug {
 pub(crate) trait Mark: Send + Sync + Debug {
     /// Whether everything before it is over.
     fn is_done(&self) -> Result<bool>;
-    /// Lets a little time pass while it is not reached: the `attempt`-th time in a row, from 0.
-    fn pause(&self, attempt: u32);
+    /// Lets a little time pass, `longest` at most, while it is not reached: the `attempt`-th time in a row,
+    /// from 0.
+    fn pause(&self, attempt: u32, longest: Duration);
     /// The time from another mark of the same kind of device; both are done.
     fn since(&self, earlier: &dyn Mark) -> Result<Duration>;
     #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), allow(dead_code))]

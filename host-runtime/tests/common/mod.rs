@@ -103,6 +103,21 @@ pub fn panics(shmem: Shmem, thread: u64) {
     }
 }
 
+/// Looks for a signal for ever, without a wait that expires.
+#[nvshmem_kernel]
+pub fn looks_for_ever(shmem: Shmem, signal: Sym<Signal>) {
+    while !shmem.thread().test(signal, Cmp::Ge, 1) {}
+}
+
+/// Never comes to an oxshmem operation.
+#[nvshmem_kernel]
+pub fn spins(shmem: Shmem, signal: Sym<Signal>) {
+    let _ = (shmem, signal);
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
 /// Reads element `index` of `data`.
 #[nvshmem_kernel]
 pub fn read_at(shmem: Shmem, data: Sym<[u32]>, index: u64) {

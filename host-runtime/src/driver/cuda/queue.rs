@@ -112,7 +112,7 @@ impl Queue for Stream {
             && unsafe { sys::cuStreamQuery(self.stream) } != CUresult::CUDA_ERROR_NOT_READY
     }
 
-    fn pause(&self, attempt: u32) {
+    fn pause(&self, attempt: u32, _: Duration) {
         pause(attempt);
     }
 
@@ -219,7 +219,7 @@ impl Mark for Event {
         }
     }
 
-    fn pause(&self, attempt: u32) {
+    fn pause(&self, attempt: u32, _: Duration) {
         pause(attempt);
     }
 

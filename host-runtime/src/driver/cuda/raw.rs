@@ -151,7 +151,7 @@ impl RawLaunch {
     pub fn synchronize(&self) -> Result<()> {
         let mut attempt = 0;
         while !self.stream.is_idle()? {
-            self.stream.pause(attempt);
+            self.stream.pause(attempt, std::time::Duration::MAX);
             attempt = attempt.saturating_add(1);
         }
         Ok(())

@@ -167,6 +167,19 @@ fn dropping_the_machine_unwinds_what_runs() {
 }
 
 #[test]
+fn a_machine_that_is_stopped_lives_on_and_nobody_waits_for_it() {
+    let job = Job::devices(1);
+    job.launch(0, (1, 32), |shmem| while !shmem.block().test(common::signal(8), Cmp::Eq, 1) {});
+    let stream = &job.pes[0].stream;
+    let moment = std::time::Duration::from_millis(20);
+    assert_eq!(stream.synchronize_for(moment), Ok(false), "the kernel looks for ever");
+    job.machine.stop();
+    assert!(matches!(stream.synchronize(), Err(Error::Stopped { device: 0, .. })));
+    assert_eq!(job.peek(0, DATA), 0, "memory stays");
+    assert_eq!(stream.synchronize_for(moment), Ok(true));
+}
+
+#[test]
 fn configurations_that_no_machine_can_have_are_refused() {
     for (config, name) in [
         (MachineConfig { devices: 0, ..MachineConfig::default() }, "devices"),

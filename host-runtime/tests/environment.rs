@@ -40,7 +40,7 @@ fn run_child(environment: &[(&str, &str)]) -> (String, String) {
 
 fn run(child: &str, environment: &[(&str, &str)]) -> (String, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", child, "--ignored", "--nocapture"]);
+    command.args(["--exact", child, "--ignored", "--nocapture", "--test-threads=1"]);
     for variable in oxshmem::env::VARIABLES {
         command.env_remove(variable.name);
     }
@@ -113,6 +113,17 @@ fn more_pes_than_a_process_runs_are_an_error() {
     says(error, &["1025 PEs were asked for", "1024 at most", "lower OXSHMEM_PES (Config::pes)"]);
     let most = common::emulated(1024).emulated_devices(16).emulated_memory(1 << 30);
     assert_eq!(most.run(|shmem| shmem.barrier_all()).unwrap().len(), 1024);
+}
+
+#[test]
+fn a_thread_that_the_system_does_not_give_is_an_error() {
+    // No stack is that large. The test itself runs on the main thread.
+    let stack = ("RUST_MIN_STACK", "200000000000000");
+    let (output, _) = run("child", &[("OXSHMEM_DEVICE", "emulated"), stack]);
+    says(
+        output,
+        &["RESULT the system gave no thread for emulated GPU 0 of 1", "run fewer PEs (OXSHMEM_PES)"],
+    );
 }
 
 #[test]

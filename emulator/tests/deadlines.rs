@@ -26,7 +26,11 @@ fn a_wait_that_never_ends_expires_at_once_and_leaves_its_record() {
             }
         });
         assert!(job.outcomes().iter().all(Result::is_ok), "an expired wait is no kernel failure");
-        assert!(start.elapsed() < Duration::from_millis(900), "{:?}", start.elapsed());
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "an hour of machine time is no hour: {:?}",
+            start.elapsed()
+        );
         let records: Vec<_> = (0..3).map(|pe| job.record(pe)).collect();
         let complete: Vec<_> = records.iter().filter(|r| r.state == RECORD_COMPLETE).collect();
         assert_eq!(complete.len(), 1, "one wait expires, the others see that it did: {records:?}");

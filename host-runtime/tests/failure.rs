@@ -69,11 +69,7 @@ fn a_kernel_that_runs_longer_than_the_limit_ends_the_run() {
                 looks_for_ever::launch_on(&shmem, &stream, ONE, never.at(0))?;
                 looks_for_ever::launch_on(&shmem, &stream, ONE, never.at(0))?;
                 assert!(matches!(error(stream.synchronize()), Error::StreamStuck { launch: 2, .. }));
-                // The next wait does not begin anew.
-                let again = Instant::now();
-                let error = error(shmem.barrier_all());
-                assert!(again.elapsed() < Duration::from_millis(250), "{:?}", again.elapsed());
-                return Err::<(), _>(error);
+                return Err::<(), _>(error(shmem.barrier_all()));
             }
             shmem.barrier_all()
         })

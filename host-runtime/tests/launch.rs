@@ -33,6 +33,34 @@ fn shapes_that_cannot_run_are_errors() {
     });
 }
 
+/// A handle carries its allocation's tag: the same offset, alive again as something else, is not the same memory.
+#[test]
+fn a_handle_whose_offset_lives_again_is_an_error() {
+    let kept = Mutex::new(None);
+    emulated(1)
+        .run(|shmem| {
+            *kept.lock().unwrap() = Some(shmem.alloc_zeroed::<u32>(64)?);
+            Ok(())
+        })
+        .unwrap();
+    let of_another_run = kept.into_inner().unwrap().unwrap();
+    alone(|shmem| {
+        let v = shmem.alloc_zeroed::<u32>(64)?;
+        assert_eq!(v.handle().offset(), of_another_run.handle().offset());
+        says(error(touch::launch(shmem, ONE, &of_another_run)), &["touch", "another run"]);
+        let stale = v.handle();
+        shmem.free(v)?;
+        let signals = shmem.alloc_signals(32)?;
+        assert_eq!(signals.handle().offset(), stale.offset());
+        says(error(touch::launch(shmem, ONE, stale)), &["touch", "dropped or freed"]);
+        assert_eq!(signals.values()?, [0; 32]);
+        set_signal::launch(shmem, ONE, signals.at(31), 5, 0)?;
+        shmem.barrier_all()?;
+        assert_eq!(signals.values()?[31], 5);
+        Ok(())
+    });
+}
+
 #[test]
 fn a_handle_that_names_nothing_is_an_error() {
     let escaped = Mutex::new(None);

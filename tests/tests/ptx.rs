@@ -8,11 +8,7 @@ use oxshmem_tests as _;
 /// A kernel, what its PTX must have, and what it must not.
 const RULES: &[(&str, &[&str], &[&str])] = &[
     // Bulk copies: 16 bytes at a time, weak, never through the non-coherent path or byte by byte.
-    (
-        "put__u32",
-        &["ld.global.v2.b64", "st.global.v2.b64", "barrier.sync"],
-        &["fence", "ld.global.b8", "membar"],
-    ),
+    ("put__u32", &["ld.global.v2.b64", "st.global.v2.b64", "bar.sync"], &["fence", "ld.global.b8", "membar"]),
     ("put__u128", &["ld.global.v2.b64", "st.global.v2.b64"], &["ld.global.b8", "fence"]),
     ("get__u64", &["ld.global.v2.b64", "st.global.v2.b64"], &["ld.global.b8", "fence"]),
     ("through_shared", &["ld.shared.v2.b64", "st.shared.v2.b64", "ld.shared.b32"], &["cvta.shared"]),
@@ -54,7 +50,7 @@ const RULES: &[(&str, &[&str], &[&str])] = &[
     ("compare_swap_add__u64", &["atom.relaxed.sys.global.cas.b64"], &["atom.global"]),
     ("collectives", &["shfl.sync.idx", "shfl.sync.down", "shfl.sync.up", "shfl.sync.bfly", "vote.sync"], &[]),
     // A wait that expires leaves through one function, after the barrier that tells the others.
-    ("wait_for_ever", &["barrier.red.or.pred", "globaltimer", "nanosleep"], &[]),
+    ("wait_for_ever", &["bar.red.or.pred", "globaltimer", "nanosleep"], &[]),
 ];
 
 /// The text of one entry, without comments.

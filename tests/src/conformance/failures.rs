@@ -151,6 +151,34 @@ fn wrong_operations(shmem: &Shmem, report: &Report) -> Result<()> {
         }
         Ok(())
     })?;
+    for (first, step, which) in [
+        (0, 1000, "thread 0"),
+        (37, 1000, "one lane"),
+        (1, 2, "every other"),
+        (32, 1, "all but a warp"),
+        (1, 1, "all but one"),
+    ] {
+        let expected = Expected {
+            cause: Cause::IndexOutOfRange,
+            operation: Operation::Access,
+            pe: Some(0),
+            expected: Some(64),
+            seen: Some(64),
+        };
+        fails(
+            shmem,
+            report,
+            "a block's barriers do not wait for threads that have ended",
+            which,
+            expected,
+            || {
+                if shmem.my_pe() == 0 {
+                    some_threads_fail::launch(shmem, CONFIG, &dst, first, step)?;
+                }
+                Ok(())
+            },
+        )?;
+    }
     let untouched = dst.read()?.iter().all(|&value| value == 0);
     if !untouched {
         report.fail(format!("PE {}: a refused operation wrote to memory", shmem.my_pe()));

@@ -42,3 +42,18 @@ pub fn put_slice(shmem: Shmem, dst: Sym<[u32]>, src: Sym<[u32]>, start: u64, cou
 pub fn read_at(shmem: Shmem, data: Sym<[u32]>, index: u64) {
     shmem.local(data).set(0, shmem.local(data).get(index));
 }
+
+/// Threads `first`, `first + step`, … read out of range and end; the others of the block come to barriers, which
+/// must not wait for them.
+#[nvshmem_kernel]
+pub fn some_threads_fail(shmem: Shmem, data: Sym<[u32]>, first: u32, step: u32) {
+    let own = shmem.local(data);
+    let thread = thread::in_block();
+    if thread >= first && (thread - first) % step == 0 {
+        own.set(0, own.get(own.len()));
+    }
+    let block = shmem.block();
+    block.sync();
+    block.fence();
+    block.sync();
+}

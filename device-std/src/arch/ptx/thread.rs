@@ -32,38 +32,26 @@ special! {
 }
 
 unsafe extern "C" {
-    #[link_name = "llvm.nvvm.barrier.cta.sync.all"]
-    fn barrier_sync_all(barrier: u32);
-    #[link_name = "llvm.nvvm.barrier.cta.red.or.all"]
-    fn barrier_red_or_all(barrier: u32, predicate: bool) -> bool;
-    #[link_name = "llvm.nvvm.bar.warp.sync"]
-    fn bar_warp_sync(mask: u32);
+    #[link_name = "llvm.nvvm.barrier.cta.sync.aligned.all"]
+    fn bar_sync(barrier: u32);
+    #[link_name = "llvm.nvvm.barrier.cta.red.or.aligned.all"]
+    fn bar_red_or(barrier: u32, predicate: bool) -> bool;
 }
 
-/// Brings the lanes of the warp together before a block barrier. After a part that the leader alone went through
-/// its warp would come to the barrier in pieces: allowed, but then it takes a slower way, and synchronisation
-/// checkers, which compare instruction addresses, take that for an error.
-#[inline(always)]
-fn converge() {
-    let (x, y) = (block_dim_x(), block_dim_y());
-    let thread = thread_idx_x() + x * (thread_idx_y() + y * thread_idx_z());
-    let rest = x * y * block_dim_z() - (thread & !31);
-    // SAFETY: the mask names the lanes that this warp has; those that have exited are not waited for.
-    unsafe { bar_warp_sync(if rest < 32 { u32::MAX >> (32 - rest) } else { u32::MAX }) };
-}
+// The aligned forms: a warp comes in one piece, which costs one instruction after a part that the leader alone
+// went through. The unaligned ones get a second, slower way for a warp that comes in pieces, and
+// synchronisation checkers, which compare instruction addresses, take that way for an error.
 
-/// `barrier.sync 0`: all threads of the block that have not exited.
+/// `bar.sync 0`: all threads of the block that have not exited.
 #[inline(always)]
 pub(crate) fn block_barrier() {
-    converge();
     // SAFETY: barrier 0 is the whole block's; the intrinsic is convergent.
-    unsafe { barrier_sync_all(0) };
+    unsafe { bar_sync(0) };
 }
 
-/// `barrier.red.or.pred 0`: [`block_barrier`] that also tells every thread whether any `predicate` was true.
+/// `bar.red.or.pred 0`: [`block_barrier`] that also tells every thread whether any `predicate` was true.
 #[inline(always)]
 pub(crate) fn block_barrier_or(predicate: bool) -> bool {
-    converge();
     // SAFETY: as `block_barrier`.
-    unsafe { barrier_red_or_all(0, predicate) }
+    unsafe { bar_red_or(0, predicate) }
 }

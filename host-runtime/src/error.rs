@@ -357,7 +357,7 @@ pub enum Error {
     KernelFailed(Box<KernelPanic>),
     /// A stream did not become idle.
     #[error(
-        "PE {pe}: kernel {kernel} (launch {launch}), or one launched after it on stream {stream}, still runs {waited:.1?} after {why}: it neither ends nor waits with a deadline (look for a loop without an oxshmem wait)"
+        "PE {pe}: kernel {kernel} (launch {launch}), or one launched after it on stream {stream}, still runs {waited:.1?} after {why}: look for a loop without an oxshmem wait, in it or in a kernel that it waits for"
     )]
     StreamStuck {
         /// The PE.

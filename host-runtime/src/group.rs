@@ -76,14 +76,11 @@ pub(crate) struct Group {
 }
 
 struct State {
-    /// How many rendezvous are over.
-    generation: u64,
-    /// Who has come to the present one.
+    /// Who has come to the present rendezvous and waits.
     arrivals: Vec<Option<Arrival>>,
-    /// The result of the last one. It stays until the next is over, which needs every PE to have read it.
-    result: Result<Outcome>,
-    /// What a PE's arrival was ended with before the rendezvous was over.
-    sent_home: Vec<Option<Error>>,
+    /// What the arrival of a PE that waits was ended with: the rendezvous's result, or why it was sent home. It
+    /// stays until that PE has woken, whatever the others do meanwhile.
+    answers: Vec<Option<Result<Outcome>>>,
     /// PEs whose closure has returned.
     returned: Vec<bool>,
     doing: Vec<Doing>,
@@ -101,10 +98,8 @@ impl fmt::Debug for Group {
 impl Group {
     pub(crate) fn new(n_pes: u32, deadline: Duration, kernel_patience: Duration) -> Self {
         let state = State {
-            generation: 0,
             arrivals: vec![None; n_pes as usize],
-            result: Ok(Outcome::Done),
-            sent_home: vec![None; n_pes as usize],
+            answers: vec![None; n_pes as usize],
             returned: vec![false; n_pes as usize],
             doing: vec![Doing::Host(Instant::now()); n_pes as usize],
             failed: None,
@@ -141,7 +136,7 @@ impl Group {
     ) -> Result<Outcome> {
         let mut state = self.lock();
         // What ended an earlier call says nothing about this one.
-        state.sent_home[pe as usize] = None;
+        state.answers[pe as usize] = None;
         if let Some(error) = state.failure_for(pe) {
             return Err(error);
         }
@@ -166,20 +161,17 @@ impl Group {
         state.arrivals[pe as usize] = Some(arrival);
         if state.arrivals.iter().all(Option::is_some) {
             let arrivals: Vec<Arrival> = state.arrivals.iter_mut().filter_map(Option::take).collect();
-            state.result = conclude(&arrivals, lead);
-            state.generation += 1;
-            self.wake(&state);
-            return state.result.clone();
-        }
-        let (own, start) = (state.generation, Instant::now());
-        loop {
-            // Before the generation: a PE that was sent home is none of those that came, so that the rendezvous
-            // may end without it, by `Absent`, before it wakes; that result is for the others.
-            if let Some(error) = state.sent_home[pe as usize].take() {
-                return Err(error);
+            let result = conclude(&arrivals, lead);
+            for (other, answer) in (0..).zip(&mut state.answers) {
+                *answer = (other != pe).then(|| result.clone());
             }
-            if state.generation != own {
-                return state.result.clone();
+            self.wake(&state);
+            return result;
+        }
+        let start = Instant::now();
+        loop {
+            if let Some(answer) = state.answers[pe as usize].take() {
+                return answer;
             }
             if let Some(error) = state.failure_for(pe).or_else(|| state.returned_error(pe, &call)) {
                 state.arrivals[pe as usize] = None;
@@ -188,11 +180,16 @@ impl Group {
             let rest = state.patience(start, self.deadline, self.kernel_patience);
             if rest.is_zero() {
                 // Over for all that came, so that each of them names the same PEs.
-                state.result = Err(state.absent(pe, &call, start.elapsed()));
-                state.arrivals.fill_with(|| None);
-                state.generation += 1;
+                let absent = state.absent(pe, &call, start.elapsed());
+                state.arrivals[pe as usize] = None;
+                let State { arrivals, answers, .. } = &mut *state;
+                for (arrival, answer) in arrivals.iter_mut().zip(answers) {
+                    if arrival.take().is_some() {
+                        *answer = Some(Err(absent.clone()));
+                    }
+                }
                 self.wake(&state);
-                return state.result.clone();
+                return Err(absent);
             }
             state.waiting[pe as usize] = driver::release();
             let changed = &self.changed;
@@ -246,7 +243,7 @@ impl Group {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic in `lead` leaves the state as it was before: the arrivals are gone, the generation stands.
+        // A panic in `lead` leaves the state as it was before: the arrivals are gone, and there is no answer.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -254,9 +251,9 @@ impl Group {
 impl State {
     /// Ends the wait of those that have come to a call that is no recovery.
     fn send_home(&mut self, error: &Error) {
-        for (arrival, home) in self.arrivals.iter_mut().zip(&mut self.sent_home) {
+        for (arrival, answer) in self.arrivals.iter_mut().zip(&mut self.answers) {
             if arrival.take_if(|arrival| !arrival.call.recovers()).is_some() {
-                *home = Some(error.clone());
+                *answer = Some(Err(error.clone()));
             }
         }
     }
@@ -405,18 +402,16 @@ mod tests {
     }
 
     #[test]
-    fn a_pe_that_was_sent_home_does_not_get_what_ends_the_rendezvous_later() {
+    fn a_pe_that_was_sent_home_leaves_nothing_behind() {
         let group = pes(2, Duration::from_secs(60));
         let errors = all(2, &group, |pe| {
             if pe == 1 {
-                // Sends PE 0 home, and ends the rendezvous before PE 0 can wake.
+                // Sends PE 0 home.
                 let mut state = group.lock();
                 while state.arrivals[0].is_none() {
                     state = group.changed.wait_timeout(state, Duration::from_millis(1)).unwrap().0;
                 }
                 state.send_home(&Error::other("go home"));
-                state.result = Err(Error::other("somebody was absent"));
-                state.generation += 1;
                 group.wake(&state);
                 return None;
             }
@@ -424,11 +419,22 @@ mod tests {
         });
         assert_eq!(errors[0].as_deref(), Some("go home"));
         // Nothing of it is left, and if there were, it would say nothing about the next call.
-        assert!(group.lock().sent_home[0].is_none());
-        group.lock().sent_home[0] = Some(Error::other("stale"));
+        assert!(group.lock().answers[0].is_none());
+        group.lock().answers[0] = Some(Err(Error::other("stale")));
         let errors =
             all(2, &group, |pe| Some(group.meet(pe, arrival(Call::BarrierAll), || Ok(Outcome::Done))));
         assert_eq!(errors, [None, None]);
+    }
+
+    #[test]
+    fn a_pe_that_wakes_late_gets_the_result_of_its_own_rendezvous() {
+        let group = pes(2, Duration::from_millis(20));
+        // PE 0 has come and sleeps; PE 1 ends that rendezvous, then waits in vain at the next one.
+        group.lock().arrivals[0] = Some(arrival(Call::BarrierAll));
+        assert!(group.meet(1, arrival(Call::BarrierAll), || Ok(Outcome::Done)).is_ok());
+        let error = group.meet(1, arrival(Call::BarrierAll), || unreachable!()).unwrap_err();
+        assert!(matches!(error, Error::Absent { pe: 1, .. }), "{error}");
+        assert!(matches!(group.lock().answers[0], Some(Ok(Outcome::Done))));
     }
 
     #[test]

@@ -126,6 +126,13 @@ pub(crate) fn prepare(
         params: &addresses[..pieces],
         body,
     };
+    // A wait for this stream that was in vain says nothing about a kernel that comes after the stuck one ended.
+    if let Some(Some(slot)) = state.streams.get_mut(slot)
+        && slot.waited_since.is_some()
+        && matches!(slot.queue.is_idle(), Ok(true))
+    {
+        slot.over(number - 1);
+    }
     if let Err(error) = start(&Slots(state), slot, &launch) {
         state.note_failure(&error);
         if let (Some(taken), Some(Some(slot))) = (taken, state.streams.get(slot)) {

@@ -111,7 +111,7 @@ impl Pe {
             device,
             state: Mutex::default(),
         });
-        pe.lock().streams.push(Some(Slot::new(first, pe.seat())));
+        pe.lock().streams.push(Some(Slot::new(first, pe.seat(), 0)));
         pe.reset_control()?;
         Ok(pe)
     }
@@ -376,8 +376,10 @@ impl Pe {
 }
 
 impl Slot {
-    pub(crate) fn new(queue: Arc<dyn Queue>, seat: Option<Seat>) -> Self {
-        Self { queue, last: 0, done: 0, held: None, seat, waited_since: None, dropped: false }
+    /// A stream of a PE that has made `launches` launches, none of them on it.
+    pub(crate) fn new(queue: Arc<dyn Queue>, seat: Option<Seat>, launches: u64) -> Self {
+        let (last, done) = (launches, launches);
+        Self { queue, last, done, held: None, seat, waited_since: None, dropped: false }
     }
 
     /// Notes that the stream was seen idle when the PE had made `upto` launches.

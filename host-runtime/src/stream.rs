@@ -44,7 +44,7 @@ impl Stream {
             }
             None => return Err(Error::TooManyStreams { limit: control::GRID_SLOTS }),
         };
-        state.streams[slot] = Some(Slot::new(queue, pe.seat()));
+        state.streams[slot] = Some(Slot::new(queue, pe.seat(), state.launches));
         drop(state);
         Ok(Self { pe: pe.clone(), slot })
     }

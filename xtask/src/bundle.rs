@@ -27,16 +27,51 @@ const FIRST_LINE: &str = "oxshmem bundle";
 /// If a build fails, or `out` holds something that is no bundle.
 pub fn bundle(checkout: &Checkout, out: Option<&Path>) -> Result<PathBuf> {
     let out = out.map_or_else(|| checkout.root.join("bundle"), Path::to_owned);
-    let out = std::path::absolute(&out).with_context(|| format!("cannot find {}", out.display()))?;
+    let (parent, out) = place(&out)?;
     check_place(&out)?;
     let mut packages = PACKAGES.to_vec();
     packages.push("xtask");
     checkout.build_release("building the bundle's programs", &packages)?;
 
-    let unfinished = out.with_extension("part");
-    remove(&unfinished)?;
+    // A folder of this process alone, made here and nowhere before.
+    let unfinished = parent.join(format!(".bundle.unfinished-{}", std::process::id()));
+    fs::create_dir(&unfinished).with_context(|| format!("cannot make {}", unfinished.display()))?;
+    let made = fill(checkout, &unfinished).and_then(|()| {
+        // The build took a while: look again before anything is replaced.
+        check_place(&out)?;
+        remove(&out)?;
+        fs::rename(&unfinished, &out).with_context(|| format!("cannot make {}", out.display()))
+    });
+    if let Err(error) = made {
+        remove(&unfinished)?;
+        return Err(error);
+    }
+
+    let bytes = size(&out)?;
+    let kib = bytes.div_ceil(1024);
+    println!("{}: {}.{} MiB", out.display(), kib / 1024, kib % 1024 * 10 / 1024);
+    if bytes > MOST_BYTES {
+        bail!("the bundle weighs {bytes} bytes, and {MOST_BYTES} are allowed");
+    }
+    Ok(out)
+}
+
+/// The folder that `out` is in, which must exist, and `out` in it, with no `..` or link on the way.
+fn place(out: &Path) -> Result<(PathBuf, PathBuf)> {
+    let absolute = std::path::absolute(out).with_context(|| format!("cannot find {}", out.display()))?;
+    let (Some(parent), Some(name)) = (absolute.parent(), absolute.file_name()) else {
+        bail!("{} does not end in a folder's name: name the bundle's folder itself", out.display());
+    };
+    let parent =
+        parent.canonicalize().with_context(|| format!("the bundle cannot go into {}", parent.display()))?;
+    let out = parent.join(name);
+    Ok((parent, out))
+}
+
+/// Copies everything into an empty folder.
+fn fill(checkout: &Checkout, unfinished: &Path) -> Result<()> {
     let programs = unfinished.join("bin");
-    fs::create_dir_all(&programs).with_context(|| format!("cannot make {}", programs.display()))?;
+    fs::create_dir(&programs).with_context(|| format!("cannot make {}", programs.display()))?;
     let strip = setup::on_path("strip");
     take(&checkout.programs().join("run"), &unfinished.join("run"), strip.as_deref())?;
     for program in PROGRAMS {
@@ -46,16 +81,7 @@ pub fn bundle(checkout: &Checkout, out: Option<&Path>) -> Result<PathBuf> {
         copy(&checkout.root.join(licence), &unfinished.join(licence))?;
     }
     fs::write(unfinished.join("MANIFEST"), manifest(checkout, &programs)?)?;
-    remove(&out)?;
-    fs::rename(&unfinished, &out).with_context(|| format!("cannot make {}", out.display()))?;
-
-    let bytes = size(&out)?;
-    let kib = bytes.div_ceil(1024);
-    println!("{}: {}.{} MiB", out.display(), kib / 1024, kib % 1024 * 10 / 1024);
-    if bytes > MOST_BYTES {
-        bail!("the bundle weighs {bytes} bytes, and {MOST_BYTES} are allowed");
-    }
-    Ok(out)
+    Ok(())
 }
 
 /// Makes the bundle in the workspace and calls its runner; `device` overrides `OXSHMEM_DEVICE`.

@@ -23,8 +23,9 @@ const FILES: &[(&str, &str)] = &[
     (".gitignore", "/target/\n"),
 ];
 
-/// Names that cannot be a crate's, because the language or its library has them. `test` is in both.
+/// Names that cannot be a crate's, because the language, its library or cargo has them. `test` is in both.
 const TAKEN: &[&str] = &[
+    "Self",
     "abstract",
     "alloc",
     "as",
@@ -33,14 +34,17 @@ const TAKEN: &[&str] = &[
     "become",
     "box",
     "break",
+    "build",
     "const",
     "continue",
     "core",
     "crate",
+    "deps",
     "do",
     "dyn",
     "else",
     "enum",
+    "examples",
     "extern",
     "false",
     "final",
@@ -50,6 +54,7 @@ const TAKEN: &[&str] = &[
     "if",
     "impl",
     "in",
+    "incremental",
     "let",
     "loop",
     "macro",

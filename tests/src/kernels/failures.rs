@@ -49,7 +49,7 @@ pub fn read_at(shmem: Shmem, data: Sym<[u32]>, index: u64) {
 pub fn some_threads_fail(shmem: Shmem, data: Sym<[u32]>, first: u32, step: u32) {
     let own = shmem.local(data);
     let thread = thread::in_block();
-    if thread >= first && (thread - first) % step == 0 {
+    if thread >= first && (thread - first).is_multiple_of(step) {
         own.set(0, own.get(own.len()));
     }
     let block = shmem.block();

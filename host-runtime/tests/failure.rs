@@ -80,6 +80,32 @@ fn a_kernel_that_runs_longer_than_the_limit_ends_the_run() {
 }
 
 #[test]
+fn the_kernel_that_is_stuck_is_named_and_one_that_follows_it_is_not() {
+    emulated(1)
+        .kernel_limit(Duration::from_millis(300))
+        .run(|shmem| {
+            let signals = shmem.alloc_signals(2)?;
+            // An older stream in the same place, whose launch is over.
+            let old = shmem.stream()?;
+            set_signal::launch_on(&shmem, &old, ONE, signals.at(1), 1, 0)?;
+            old.synchronize()?;
+            drop(old);
+            let stream = shmem.stream()?;
+            looks_for_ever::launch_on(&shmem, &stream, ONE, signals.at(0))?;
+            let stuck = error(stream.synchronize());
+            assert!(matches!(stuck, Error::StreamStuck { launch: 2, .. }), "{stuck}");
+            says(stuck, &["looks_for_ever (launch 2)"]);
+            // It ends after all; what is launched after it has its own time.
+            set_signal::launch(&shmem, ONE, signals.at(0), 1, 0)?;
+            shmem.record()?.synchronize()?;
+            std::thread::sleep(Duration::from_millis(350));
+            set_signal::launch_on(&shmem, &stream, ONE, signals.at(1), 2, 0)?;
+            stream.synchronize()
+        })
+        .unwrap();
+}
+
+#[test]
 fn kernels_within_the_limit_are_not_counted_together() {
     emulated(1)
         .kernel_limit(Duration::from_secs(2))

@@ -218,6 +218,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_bundle_goes_to_a_named_folder_in_one_that_exists() {
+        let temp = std::env::temp_dir().canonicalize().expect("there is a temporary folder");
+        assert_eq!(place(&temp.join("b.v1")).expect("a place"), (temp.clone(), temp.join("b.v1")));
+        let missing = temp.join("no such folder");
+        for wrong in [missing.join(".."), missing.join("b"), PathBuf::from("/"), temp.join("..")] {
+            assert!(place(&wrong).is_err(), "{}", wrong.display());
+        }
+    }
+
+    #[test]
     fn architectures_are_read_off_the_ptx_in_a_program() {
         let program = b"\x00//\n.version 8.6\n.target sm_90a, debug\n\x00\n.target sm_80\n\n.target sm_80\n";
         assert_eq!(archs_in(program), ["sm_80", "sm_90a"]);

@@ -7,6 +7,13 @@ use crate::fault::{Fault, fail};
 use crate::sym::Span;
 
 impl Shmem {
+    /// Where `pe`'s segment is mapped here, 0 if nowhere. `pe` is less than `n_pes`.
+    #[inline(always)]
+    pub(crate) fn peer_base(self, pe: u32) -> u64 {
+        // SAFETY: the table has `n_pes` entries, which do not change while kernels run.
+        unsafe { u64::load_global(self.abi.peer_bases + 8 * u64::from(pe)) }
+    }
+
     /// Address of the own copy of `span`; ends the kernel thread if the handle came from an index out of range.
     #[inline(always)]
     pub(crate) fn own_address(self, span: Span, operation: Operation) -> u64 {
@@ -23,8 +30,7 @@ impl Shmem {
                 Fault { peer: pe, offset: span.offset(), ..Fault::new(Cause::PeOutOfRange, operation) };
             fail(self, Fault { expected: u64::from(self.abi.n_pes), seen: u64::from(pe), ..fault });
         }
-        // SAFETY: the table has `n_pes` entries, which do not change while kernels run.
-        let base = unsafe { u64::load_global(self.abi.peer_bases + 8 * u64::from(pe)) };
+        let base = self.peer_base(pe);
         if base == 0 {
             fail(self, Fault { peer: pe, offset: span.offset(), ..Fault::new(Cause::NoPath, operation) });
         }

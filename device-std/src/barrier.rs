@@ -98,8 +98,7 @@ pub(crate) fn all_pes_barrier(shmem: Shmem) -> (Polled, BarrierRound) {
         let to = if me + distance < n { me + distance } else { me + distance - n };
         let from = if me >= distance { me - distance } else { me + n - distance };
         let flag = control::BARRIER_FLAGS + 8 * round;
-        // SAFETY: the table has `n_pes` entries.
-        let peer = unsafe { u64::load_global(shmem.abi.peer_bases + 8 * u64::from(to)) };
+        let peer = shmem.peer_base(to);
         if peer == 0 {
             fail(shmem, Fault { peer: to, ..Fault::new(Cause::NoPath, Operation::BarrierAll) });
         }

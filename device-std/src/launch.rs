@@ -4,7 +4,6 @@
 //! device-std names no host type: a kernel's generated `launch` is generic over [`Launcher`].
 
 use crate::abi::ContextAbi;
-use core::marker::PhantomData;
 
 /// A value that can be a kernel parameter: a scalar or other plain data of at most 16 bytes' alignment, or a
 /// handle ([`Sym`](crate::Sym), [`Global`](crate::Global)).
@@ -304,7 +303,3 @@ macro_rules! kernels {
         };
     };
 }
-
-/// Ties a generic kernel's type to its parameters. Used by generated code.
-#[derive(Debug)]
-pub struct Instance<T>(PhantomData<fn() -> T>);

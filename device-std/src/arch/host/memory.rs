@@ -12,6 +12,28 @@ fn seam_store(address: u64, bytes: u32, order: Order) {
     current().instruction(Instruction::Store { address, bytes, order });
 }
 
+/// The accesses of memory that one OS thread owns, the same for every width.
+macro_rules! one_owner {
+    () => {
+        unsafe fn load_shared(address: u64) -> Self {
+            // SAFETY: shared memory belongs to one block, whose threads share one OS thread.
+            unsafe { (address as *const Self).read() }
+        }
+        unsafe fn store_shared(address: u64, value: Self) {
+            // SAFETY: as in `load_shared`.
+            unsafe { (address as *mut Self).write(value) }
+        }
+        unsafe fn load_generic(address: u64) -> Self {
+            // SAFETY: the caller vouches for a live, aligned address private to the thread.
+            unsafe { (address as *const Self).read() }
+        }
+        unsafe fn store_generic(address: u64, value: Self) {
+            // SAFETY: as in `load_generic`.
+            unsafe { (address as *mut Self).write(value) }
+        }
+    };
+}
+
 macro_rules! word {
     ($($ty:ty, $atomic:ty;)*) => {
         $(
@@ -36,22 +58,7 @@ macro_rules! word {
                     // SAFETY: as in `load_global`.
                     unsafe { (*(address as *const $atomic)).load(Ordering::Relaxed) }
                 }
-                unsafe fn load_shared(address: u64) -> Self {
-                    // SAFETY: shared memory belongs to one block, whose threads share one OS thread.
-                    unsafe { (address as *const Self).read() }
-                }
-                unsafe fn store_shared(address: u64, value: Self) {
-                    // SAFETY: as in `load_shared`.
-                    unsafe { (address as *mut Self).write(value) }
-                }
-                unsafe fn load_generic(address: u64) -> Self {
-                    // SAFETY: the caller vouches for a live, aligned address private to the thread.
-                    unsafe { (address as *const Self).read() }
-                }
-                unsafe fn store_generic(address: u64, value: Self) {
-                    // SAFETY: as in `load_generic`.
-                    unsafe { (address as *mut Self).write(value) }
-                }
+                one_owner!();
             }
         )*
     };
@@ -102,22 +109,7 @@ impl Word for V16 {
         let (a, b) = unsafe { halves(address) };
         V16(a.load(Ordering::Relaxed), b.load(Ordering::Relaxed))
     }
-    unsafe fn load_shared(address: u64) -> Self {
-        // SAFETY: shared memory belongs to one block, whose threads share one OS thread.
-        unsafe { (address as *const Self).read() }
-    }
-    unsafe fn store_shared(address: u64, value: Self) {
-        // SAFETY: as in `load_shared`.
-        unsafe { (address as *mut Self).write(value) }
-    }
-    unsafe fn load_generic(address: u64) -> Self {
-        // SAFETY: the caller vouches for a live, aligned address private to the thread.
-        unsafe { (address as *const Self).read() }
-    }
-    unsafe fn store_generic(address: u64, value: Self) {
-        // SAFETY: as in `load_generic`.
-        unsafe { (address as *mut Self).write(value) }
-    }
+    one_owner!();
 }
 
 /// Makes 16-byte strong accesses of this process exclude each other.

@@ -45,6 +45,9 @@ pub use error::{Error, LastOperation, Problem, Site};
 pub use host::{HostHandle, HostThread};
 pub use launch::Launch;
 pub use machine::Machine;
-pub use memory::{Allocation, GRANULARITY, HostMemory, HostRegistration, Physical, Reservation};
+pub use memory::{
+    Allocation, GRANULARITY, HostMemory, HostRegistration, Physical, Reservation,
+    available as available_memory,
+};
 pub use statistics::Statistics;
 pub use stream::Stream;

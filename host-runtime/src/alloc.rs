@@ -1,5 +1,6 @@
 //! The symmetric heap's bookkeeping, one for the whole job because all PEs allocate alike: which ranges are
-//! taken, by what, and how many PEs have released each. Run by the last PE to arrive at a collective call.
+//! taken, by what, and how many PEs have released each. Of PEs that are threads the last to arrive at a collective call
+//! runs it; each PE that is a process keeps its own, and as all do the same in the same order, all books are alike.
 
 use crate::error::{Error, Result};
 use crate::failure::Place;
@@ -29,14 +30,39 @@ pub(crate) struct Allocation {
     /// What it holds, for reports.
     pub(crate) holds: &'static str,
     /// What handles carry, so that one of a freed vector or of another run is known: never 0, and different for
-    /// 65,535 allocations of the process in a row.
+    /// 65,535 allocations in a row.
     pub(crate) tag: u16,
 }
 
-fn next_tag() -> u16 {
-    static TAGS: AtomicU64 = AtomicU64::new(0);
-    let turn = TAGS.fetch_add(1, Ordering::Relaxed) % u64::from(u16::MAX);
-    1 + turn as u16
+/// Where the tags of a heap's allocations come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tags {
+    /// From a count that all heaps of this process share.
+    Shared,
+    /// From a count of this heap's that starts here, so that it is the same in every process of the job.
+    From(u64),
+}
+
+impl Tags {
+    fn next(&mut self) -> u16 {
+        static SHARED: AtomicU64 = AtomicU64::new(0);
+        let turn = match self {
+            Self::Shared => SHARED.fetch_add(1, Ordering::Relaxed),
+            Self::From(next) => {
+                *next = next.wrapping_add(1);
+                *next
+            }
+        };
+        1 + (turn % u64::from(u16::MAX)) as u16
+    }
+}
+
+/// A range that was taken, and what the heap must have memory for before it is used.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) allocation: Arc<Allocation>,
+    /// Where the segments must end, if they must grow.
+    pub(crate) goal: Option<u64>,
 }
 
 /// The heap of the job.
@@ -50,6 +76,7 @@ pub(crate) struct Heap {
     n_pes: u32,
     /// Bytes for allocations.
     limit: u64,
+    tags: Tags,
 }
 
 #[derive(Debug)]
@@ -62,56 +89,71 @@ struct Taken {
 }
 
 impl Heap {
-    /// Maps the control area; what is reserved behind it, `limit` bytes at most, is for allocations.
-    pub(crate) fn new(mut space: AddressSpace, n_pes: u32, limit: Option<u64>) -> Result<Self> {
-        space.grow_to(control::BYTES)?;
+    /// A heap with nothing mapped yet. Behind the control area is room for allocations, of `limit` bytes at most.
+    pub(crate) fn new(space: AddressSpace, n_pes: u32, limit: Option<u64>, tags: Tags) -> Self {
         let reserved = space.reserved() - control::BYTES;
         let limit = limit.map_or(reserved, |limit| limit.min(reserved));
         let ranges = RangeAllocator::new(control::BYTES / UNIT..(control::BYTES + limit) / UNIT);
-        Ok(Self { space, ranges, taken: BTreeMap::new(), next: AllocationId(0), n_pes, limit })
+        Self { space, ranges, taken: BTreeMap::new(), next: AllocationId(0), n_pes, limit, tags }
     }
 
-    /// Takes a range on every PE.
+    /// The segments.
+    pub(crate) fn space(&mut self) -> &mut AddressSpace {
+        &mut self.space
+    }
+
+    /// Puts memory behind the first `bytes` of every segment, all of which are of this process, or changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if a device has not got it.
+    pub(crate) fn grow_here(&mut self, bytes: u64) -> Result<()> {
+        let Some(goal) = self.space.growth_to(bytes) else { return Ok(()) };
+        self.space.take(goal)?;
+        self.space.map().inspect_err(|_| self.space.give_back())?;
+        self.space.grown(goal);
+        Ok(())
+    }
+
+    /// Takes a range on every PE, for which [`Begun::goal`] says whether memory is still needed.
     ///
     /// # Errors
     /// [`Error::SizeOverflow`], [`Error::OutOfMemory`]; the heap is as before then.
-    pub(crate) fn allocate(
-        &mut self,
-        holds: &'static str,
-        elements: u64,
-        element_bytes: u64,
-    ) -> Result<Arc<Allocation>> {
+    pub(crate) fn begin(&mut self, holds: &'static str, elements: u64, element_bytes: u64) -> Result<Begun> {
         let overflow = || Error::SizeOverflow { elements, element_bytes };
         let bytes = elements.checked_mul(element_bytes).ok_or_else(overflow)?;
         let units = bytes.checked_next_multiple_of(UNIT).ok_or_else(overflow)? / UNIT;
-        let range = if units == 0 { control::BYTES / UNIT..control::BYTES / UNIT } else { self.take(units)? };
-        let (id, offset) = (self.next, range.start * UNIT);
-        let allocation = Arc::new(Allocation { id, offset, bytes, element_bytes, holds, tag: next_tag() });
+        let range = match units {
+            0 => control::BYTES / UNIT..control::BYTES / UNIT,
+            units => self.ranges.allocate_range(units).map_err(|_| self.out_of_memory(bytes))?,
+        };
+        let (id, offset, goal) = (self.next, range.start * UNIT, self.space.growth_to(range.end * UNIT));
+        let allocation =
+            Arc::new(Allocation { id, offset, bytes, element_bytes, holds, tag: self.tags.next() });
         self.taken.insert(id, Taken { allocation: allocation.clone(), range, released: 0 });
         self.next = AllocationId(id.0 + 1);
-        Ok(allocation)
+        Ok(Begun { allocation, goal })
     }
 
-    fn take(&mut self, units: u64) -> Result<Range<u64>> {
-        let Ok(range) = self.ranges.allocate_range(units) else { return Err(self.out_of_memory(units)) };
-        match self.space.grow_to(range.end * UNIT) {
-            Ok(()) => Ok(range),
-            Err(error) => {
-                self.ranges.free_range(range);
-                Err(match error {
-                    Error::OutOfMemory { .. } => self.out_of_memory(units),
-                    other => other,
-                })
-            }
+    /// Gives a range back that was begun and for which there is no memory; the error in words.
+    pub(crate) fn cannot_grow(&mut self, allocation: &Allocation, error: Error) -> Error {
+        if let Some(taken) = self.taken.remove(&allocation.id)
+            && !taken.range.is_empty()
+        {
+            self.ranges.free_range(taken.range);
+        }
+        match error {
+            Error::OutOfMemory { .. } => self.out_of_memory(allocation.bytes),
+            other => other,
         }
     }
 
-    fn out_of_memory(&self, units: u64) -> Error {
+    /// The error for `bytes` that do not fit.
+    pub(crate) fn out_of_memory(&self, bytes: u64) -> Error {
         let (limit, used) = (self.limit, self.used());
         let physical = self.space.mapped() - control::BYTES - used + self.space.free_per_pe();
         Error::OutOfMemory {
             what: "symmetric heap per PE",
-            asked: units * UNIT,
+            asked: bytes.next_multiple_of(UNIT),
             available: (limit - used).min(physical),
             limit,
         }

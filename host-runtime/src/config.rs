@@ -2,6 +2,8 @@
 
 use crate::alloc;
 use crate::error::{Error, Result};
+use crate::launched::Launched;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Most PEs of a process. Each is a thread, and on the emulator a GPU, which is one more, unless told otherwise;
@@ -32,6 +34,27 @@ pub enum Path {
     Proxy,
 }
 
+/// How the heap memory of one process is named to the others. Processes of one host share descriptors; memory that
+/// other hosts of an NVLink fabric are to reach needs fabric handles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Handles {
+    /// As POSIX file descriptors.
+    #[default]
+    Descriptors,
+    /// As fabric handles (CUDA driver API, `CUmemFabricHandle`); an error if a GPU has none.
+    Fabric,
+}
+
+/// Over what the processes of a job meet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rendezvous {
+    /// A Unix socket.
+    #[default]
+    Unix,
+    /// TCP on this address of PE 0's host, with a port that the kernel chooses.
+    Tcp(IpAddr),
+}
+
 /// The set-up of a run.
 ///
 /// ```
@@ -43,7 +66,13 @@ pub enum Path {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// PEs of the job.
     pub(crate) pes: u32,
+    /// If this process is one of several of the job: which.
+    pub(crate) launched: Option<Launched>,
+    pub(crate) rendezvous: Rendezvous,
+    pub(crate) join_deadline: Duration,
+    pub(crate) handles: Handles,
     pub(crate) device: DeviceChoice,
     pub(crate) path: Path,
     pub(crate) deadline: Duration,
@@ -60,6 +89,10 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             pes: 1,
+            launched: None,
+            rendezvous: Rendezvous::Unix,
+            join_deadline: Duration::from_secs(120),
+            handles: Handles::Descriptors,
             device: DeviceChoice::Auto,
             path: Path::P2p,
             deadline: Duration::from_secs(30),
@@ -73,9 +106,28 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How many PEs run as threads of this process: 1024 at most.
+    /// How many PEs run as threads of this process: 1024 at most. What a launcher says is then disregarded.
     pub fn pes(mut self, pes: u32) -> Self {
         self.pes = pes;
+        self.launched = None;
+        self
+    }
+
+    /// Over what the processes of a job meet. Without effect on PEs that are threads.
+    pub fn rendezvous(mut self, rendezvous: Rendezvous) -> Self {
+        self.rendezvous = rendezvous;
+        self
+    }
+
+    /// How long a process waits for all others of its job to have come, at the start.
+    pub fn join_deadline(mut self, deadline: Duration) -> Self {
+        self.join_deadline = deadline;
+        self
+    }
+
+    /// How heap memory is named to other processes. Without effect on emulated GPUs.
+    pub fn handles(mut self, handles: Handles) -> Self {
+        self.handles = handles;
         self
     }
 
@@ -167,6 +219,9 @@ impl Config {
         }
         if self.deadline.is_zero() || self.deadline > Duration::from_secs(100_000_000) {
             return refuse("the deadline must be longer than 0 and at most 1e8 s");
+        }
+        if self.join_deadline.is_zero() || self.join_deadline > Duration::from_secs(100_000_000) {
+            return refuse("the join deadline must be longer than 0 and at most 1e8 s");
         }
         if self.kernel_limit == Some(Duration::ZERO) {
             return refuse("the kernel limit must be longer than 0");

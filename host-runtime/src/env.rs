@@ -2,9 +2,11 @@
 //! that does not parse is an error that names the variable and what is valid; an unknown `OXSHMEM_…` variable
 //! is a warning on stderr, once.
 
-use crate::config::{Config, DeviceChoice, MAX_PES, Path};
+use crate::config::{Config, DeviceChoice, Handles, MAX_PES, Path, Rendezvous};
 use crate::error::{Error, Result};
+use crate::launched::Launched;
 use std::ffi::OsString;
+use std::net::Ipv4Addr;
 use std::sync::Once;
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ pub struct Variable {
     pub meaning: &'static str,
 }
 
-const PES: Variable = Variable {
+pub(crate) const PES: Variable = Variable {
     name: "OXSHMEM_PES",
     values: "a number from 1 to 1024",
     default: "1",
@@ -77,9 +79,75 @@ const EMULATED_SEED: Variable = Variable {
     meaning: "makes each emulated GPU run its threads in a pseudo-random order that this number fixes",
 };
 
+pub(crate) const RANK: Variable = Variable {
+    name: "OXSHMEM_RANK",
+    values: "a number from 0 on, less than OXSHMEM_WORLD_SIZE",
+    default: "torchrun's RANK, if that is set",
+    meaning: "which PE this process is; set by oxshmem-run, with the following four",
+};
+pub(crate) const WORLD_SIZE: Variable = Variable {
+    name: "OXSHMEM_WORLD_SIZE",
+    values: PES.values,
+    default: "torchrun's WORLD_SIZE",
+    meaning: "how many processes the job has, each of them one PE",
+};
+pub(crate) const LOCAL_RANK: Variable = Variable {
+    name: "OXSHMEM_LOCAL_RANK",
+    values: "a number from 0 on",
+    default: "torchrun's LOCAL_RANK",
+    meaning: "which process this is on its host; it takes the GPU of that number, modulo the GPUs that it sees",
+};
+pub(crate) const LOCAL_WORLD_SIZE: Variable = Variable {
+    name: "OXSHMEM_LOCAL_WORLD_SIZE",
+    values: PES.values,
+    default: "torchrun's LOCAL_WORLD_SIZE; without that the same as the number of processes",
+    meaning: "how many processes of the job this host has; it must be all, as no path to other hosts is built yet",
+};
+pub(crate) const JOB: Variable = Variable {
+    name: "OXSHMEM_JOB",
+    values: "text that no other job of this user on this host has",
+    default: "torchrun's MASTER_ADDR and MASTER_PORT, with TORCHELASTIC_RUN_ID and TORCHELASTIC_RESTART_COUNT",
+    meaning: "names the job: its processes find PE 0 by it",
+};
+const RENDEZVOUS: Variable = Variable {
+    name: "OXSHMEM_RENDEZVOUS",
+    values: "unix, tcp or tcp:ADDRESS (tcp:127.0.0.1, tcp:::1)",
+    default: "unix",
+    meaning: "over what the processes of a job meet; tcp uses 127.0.0.1 unless told otherwise, and a port that the kernel chooses",
+};
+const JOIN_DEADLINE: Variable = Variable {
+    name: "OXSHMEM_JOIN_DEADLINE",
+    values: DEADLINE.values,
+    default: "120s",
+    meaning: "how long a process waits at the start for all others of its job to have come",
+};
+const HANDLES: Variable = Variable {
+    name: "OXSHMEM_HANDLES",
+    values: "descriptors or fabric",
+    default: "descriptors",
+    meaning: "how the heap memory of a GPU is named to other processes: as file descriptors, or as fabric handles, which need an NVLink fabric with its IMEX service",
+};
+
 /// Every variable that the host runtime reads.
-pub const VARIABLES: &[Variable] =
-    &[PES, DEVICE, PATH, DEADLINE, KERNEL_LIMIT, HEAP, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED];
+pub const VARIABLES: &[Variable] = &[
+    PES,
+    DEVICE,
+    PATH,
+    DEADLINE,
+    KERNEL_LIMIT,
+    HEAP,
+    RANK,
+    WORLD_SIZE,
+    LOCAL_RANK,
+    LOCAL_WORLD_SIZE,
+    JOB,
+    RENDEZVOUS,
+    JOIN_DEADLINE,
+    HANDLES,
+    EMULATED_DEVICES,
+    EMULATED_MEMORY,
+    EMULATED_SEED,
+];
 
 /// Variables that other parts of oxshmem read: no warning for them.
 const ELSEWHERE: &[&str] = &[
@@ -97,11 +165,19 @@ impl Config {
     /// The set-up that the environment asks for: see [`VARIABLES`].
     ///
     /// # Errors
-    /// [`Error::Environment`] if a variable's value means nothing.
+    /// [`Error::Environment`] if a variable's value means nothing; [`Error::Contradiction`],
+    /// [`Error::MissingVariable`], [`Error::OtherHosts`] for what launchers have set.
     pub fn from_env() -> Result<Self> {
         let environment = Environment::read()?;
         let mut config = Self::default();
         config.pes = environment.pes.unwrap_or(config.pes);
+        if let Some(launched) = environment.launched.filter(Launched::has_others) {
+            config.pes = launched.size;
+            config.launched = Some(launched);
+        }
+        config.rendezvous = environment.rendezvous.unwrap_or(config.rendezvous);
+        config.join_deadline = environment.join_deadline.unwrap_or(config.join_deadline);
+        config.handles = environment.handles.unwrap_or(config.handles);
         config.device = environment.device.unwrap_or(config.device);
         config.path = environment.path.unwrap_or(config.path);
         config.deadline = environment.deadline.unwrap_or(config.deadline);
@@ -122,6 +198,10 @@ impl Config {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Environment {
     pub(crate) pes: Option<u32>,
+    pub(crate) launched: Option<Launched>,
+    pub(crate) rendezvous: Option<Rendezvous>,
+    pub(crate) join_deadline: Option<Duration>,
+    pub(crate) handles: Option<Handles>,
     pub(crate) device: Option<DeviceChoice>,
     pub(crate) path: Option<Path>,
     pub(crate) deadline: Option<Duration>,
@@ -147,8 +227,17 @@ impl Environment {
     /// Reads an environment given as a function.
     fn from(get: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
         let of = |variable: &Variable| get(variable.name).filter(|value| !value.is_empty());
+        let pes = parse(&PES, of(&PES), count)?;
         Ok(Self {
-            pes: parse(&PES, of(&PES), count)?,
+            pes,
+            launched: Launched::read(&get, pes)?,
+            rendezvous: parse(&RENDEZVOUS, of(&RENDEZVOUS), rendezvous)?,
+            join_deadline: parse(&JOIN_DEADLINE, of(&JOIN_DEADLINE), duration)?,
+            handles: parse(&HANDLES, of(&HANDLES), |value| match value {
+                "descriptors" => Some(Handles::Descriptors),
+                "fabric" => Some(Handles::Fabric),
+                _ => None,
+            })?,
             device: parse(&DEVICE, of(&DEVICE), |value| match value {
                 "cuda" => Some(DeviceChoice::Cuda),
                 "emulated" => Some(DeviceChoice::Emulated),
@@ -193,6 +282,14 @@ fn parse<T>(
             value: value.to_string_lossy().into_owned(),
             valid: variable.values,
         }),
+    }
+}
+
+fn rendezvous(value: &str) -> Option<Rendezvous> {
+    match value {
+        "unix" => Some(Rendezvous::Unix),
+        "tcp" => Some(Rendezvous::Tcp(Ipv4Addr::LOCALHOST.into())),
+        _ => value.strip_prefix("tcp:")?.parse().ok().map(Rendezvous::Tcp),
     }
 }
 
@@ -263,6 +360,9 @@ mod tests {
             ("OXSHMEM_PES", "many"),
             ("OXSHMEM_DEVICE", "gpu"),
             ("OXSHMEM_PATH", "tcp"),
+            ("OXSHMEM_RENDEZVOUS", "tcp:localhost"),
+            ("OXSHMEM_HANDLES", "both"),
+            ("OXSHMEM_JOIN_DEADLINE", "0"),
             ("OXSHMEM_DEADLINE", "-1"),
             ("OXSHMEM_DEADLINE", "0"),
             ("OXSHMEM_DEADLINE", "inf"),

@@ -28,6 +28,92 @@ pub enum Error {
         /// What it may be.
         valid: &'static str,
     },
+    /// Two variables of the environment cannot both be right. Fault: the caller's environment.
+    #[error("{one} and {other} contradict each other: {why}")]
+    Contradiction {
+        /// One variable with its value.
+        one: String,
+        /// The other.
+        other: String,
+        /// Why they do, and what to do.
+        why: &'static str,
+    },
+    /// Only a part of a launcher's variables is set. Fault: the caller's environment.
+    #[error(
+        "{present}={value:?} is set, and {missing} is not: a process of a job started by {launcher} has both; start the program with {launcher}, or unset {present} to run it alone"
+    )]
+    MissingVariable {
+        /// A variable that is set.
+        present: &'static str,
+        /// Its value.
+        value: String,
+        /// One that is not.
+        missing: &'static str,
+        /// The launcher that sets both.
+        launcher: &'static str,
+    },
+    /// The job has processes on other hosts.
+    #[error(
+        "the job has processes on other hosts ({what}), and no path to other hosts is built yet: start all processes on one host"
+    )]
+    OtherHosts {
+        /// By what that is known.
+        what: String,
+    },
+    /// The processes of a job did not find each other.
+    #[error("PE {pe} could not join the job while {doing}: {why}")]
+    NotJoined {
+        /// The PE whose error this is.
+        pe: u32,
+        /// What it was doing.
+        doing: &'static str,
+        /// What went wrong, and what to do.
+        why: String,
+    },
+    /// Some processes of the job did not come.
+    #[error(
+        "PE {pe} waited {:.1} s for all {n_pes} processes of the job; missing: {}; were they started, by this user on this host? OXSHMEM_JOIN_DEADLINE sets how long is waited", waited.as_secs_f64(), list_pes(missing)
+    )]
+    Missing {
+        /// The PE that waited.
+        pe: u32,
+        /// Processes of the job.
+        n_pes: u32,
+        /// Those that did not come.
+        missing: Vec<u32>,
+        /// How long it waited.
+        waited: Duration,
+    },
+    /// Two processes of a job were set up differently.
+    #[error("the processes of the job differ in {what}: PE {} has {:?}, PE {} has {:?}; start all of them alike", one.0, one.1, other.0, other.1)]
+    ProcessesDiffer {
+        /// In what.
+        what: &'static str,
+        /// A PE, and what it has.
+        one: (u32, String),
+        /// Another one.
+        other: (u32, String),
+    },
+    /// A process got no handle of another one's memory.
+    #[error("PE {pe} got no handle of PE {from}'s memory: {why}")]
+    NoHandle {
+        /// The PE that asked.
+        pe: u32,
+        /// The PE whose memory it is.
+        from: u32,
+        /// What went wrong.
+        why: String,
+    },
+    /// A PE's process has ended without a word: killed, crashed, or cut off.
+    #[error("its process (pid {pid}) {how}")]
+    PeLost {
+        /// The PE.
+        pe: u32,
+        /// Its process, 0 if it is not known.
+        pid: u32,
+        /// How that showed.
+        how: String,
+    },
     /// A communication path that this version cannot use yet.
     #[error("the path {path:?} is not built yet: set OXSHMEM_PATH=p2p, or leave it unset")]
     PathNotBuilt {

@@ -149,7 +149,7 @@ pub(crate) fn prepare(
             slot.seat.iter().for_each(Seat::started);
         }
     }
-    pe.job.remember(pe.me, number as u32, slot as u32, kernel.symbol);
+    pe.job.board.remember(pe.me, number as u32, slot as u32, kernel.symbol);
     Ok(())
 }
 
@@ -168,7 +168,7 @@ impl Slots<'_> {
 /// The error that stands against a launch, looked for without a lock.
 fn obstacle(pe: &Pe) -> Option<Error> {
     let job = &pe.job;
-    let clear = !job.alarm() && !job.any_failed.load(Ordering::Acquire) && !job.ended.load(Ordering::Acquire);
+    let clear = !job.alarm() && !job.any_failed() && !job.ended.load(Ordering::Acquire);
     if clear { None } else { pe.trouble() }
 }
 

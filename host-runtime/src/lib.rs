@@ -52,6 +52,8 @@
 //! | [`error`](Error), [`Failure`] | what can go wrong, and what a failed kernel left |
 
 mod alloc;
+mod board;
+mod bootstrap;
 mod config;
 #[cfg(feature = "cuda")]
 pub mod cuda {
@@ -62,29 +64,39 @@ mod driver;
 pub mod env;
 mod error;
 mod event;
+mod exchange;
 mod failure;
+mod fault;
 mod group;
+mod growth;
+mod intern;
 mod job;
 mod known;
 mod launch;
+mod launched;
 mod ledger;
 mod local;
 mod pe;
+mod process;
 mod room;
 mod run;
+mod session;
 mod shape;
 mod shmem;
 mod space;
+mod stop;
 mod stream;
 mod symmetric;
+mod wire;
 
-pub use config::{Config, DeviceChoice, Path};
+pub use config::{Config, DeviceChoice, Handles, Path, Rendezvous};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
 pub use local::DeviceVec;
 pub use oxshmem_device::{LaunchConfig, Reach, Signal, SignalOp};
 pub use run::{run, run_local};
+pub use session::{Session, init};
 pub use shmem::Shmem;
 pub use stream::Stream;
 pub use symmetric::{Element, SymVec};

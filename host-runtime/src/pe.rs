@@ -1,10 +1,11 @@
 //! One PE's inner part: its device, its streams and what they still hold, what it has allocated, and what it
 //! has dropped but not yet given back. Vectors and streams keep it alive.
 
-use crate::alloc::{Allocation, AllocationId};
+use crate::alloc::{Allocation, AllocationId, Heap};
 use crate::driver::{Device, Queue};
 use crate::error::{Error, Result};
-use crate::group::{Arrival, Call, Outcome};
+use crate::fault;
+use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
 use crate::known::Kernels;
 use crate::ledger::{Held, Seat};
@@ -93,9 +94,10 @@ impl State {
 }
 
 impl Pe {
-    /// Prepares a PE: its streams, its peer table, its control area.
+    /// Prepares a PE of this process: its streams and its peer table. Its control area is not ready yet.
     pub(crate) fn new(job: &Arc<Job>, me: u32) -> Result<Arc<Self>> {
-        let device = job.device_of_pe[me as usize].clone();
+        let elsewhere = || Error::Config { what: format!("PE {me} does not belong to this process") };
+        let device = job.device_of_pe.get(me as usize).cloned().flatten().ok_or_else(elsewhere)?;
         let (copies, first) = (device.queue()?, device.queue()?);
         let table: Vec<u8> = job.bases.iter().flat_map(|base| base.to_ne_bytes()).collect();
         let peer_bases = copies.allocate(table.len() as u64)?;
@@ -106,13 +108,12 @@ impl Pe {
             me,
             copies,
             peer_bases,
-            pes_on_device: job.pes_on_device(me),
+            pes_on_device: job.pes_on_device[me as usize],
             deadline_ticks: device.info().ticks(job.deadline),
             device,
             state: Mutex::default(),
         });
         pe.lock().streams.push(Some(Slot::new(first, pe.seat(), 0)));
-        pe.reset_control()?;
         Ok(pe)
     }
 
@@ -187,9 +188,9 @@ impl Pe {
         over: impl Fn() -> Result<bool>,
         pause: impl Fn(u32, Duration),
     ) -> Result<()> {
-        self.job.group.waits_for_kernels(self.me, true);
+        self.job.board.set_doing(self.me, true);
         let result = self.poll(slot, over, pause);
-        self.job.group.waits_for_kernels(self.me, false);
+        self.job.board.set_doing(self.me, false);
         result
     }
 
@@ -250,7 +251,10 @@ impl Pe {
             Some(Some(slot)) => (slot.done, slot.last),
             _ => (0, 0),
         };
-        self.job.first_launch(self.me, slot as u32, done + 1, last).unwrap_or(("(unknown)", last as u32))
+        self.job
+            .board
+            .first_launch(self.me, slot as u32, done + 1, last)
+            .unwrap_or(("(unknown)", last as u32))
     }
 
     /// Whether a stream is idle; if so, notes that its launches are over.
@@ -299,39 +303,51 @@ impl Pe {
         Ok(())
     }
 
-    /// Comes to a rendezvous. What the PEs have released and do not use any more is free before `lead` runs.
+    /// Comes to a rendezvous. What the PEs have released and do not use any more is free before `lead` runs: once, by
+    /// the last to come, if the PEs are threads; in each process if they are processes.
     pub(crate) fn meet(
         &self,
         call: Call,
         trouble: Option<Error>,
-        lead: impl FnOnce() -> Result<Outcome>,
-    ) -> Result<Outcome> {
-        self.arrive(Arrival { call, trouble, recovers_from: None }, lead)
+        lead: impl FnOnce(&mut Heap) -> Result<Option<Arc<Allocation>>>,
+    ) -> Result<Agreed> {
+        self.arrive(Arrival { trouble, ..Arrival::at(call) }, lead)
     }
 
     /// Comes to the first rendezvous of a recovery, when this PE's kernels are over; sends home those that wait
     /// elsewhere because of the same failure.
-    pub(crate) fn meet_to_recover(&self, trouble: Option<Error>) -> Result<Outcome> {
+    pub(crate) fn meet_to_recover(&self, trouble: Option<Error>) -> Result<Agreed> {
         let broken = self.lock().broken.clone();
         let broken = broken.map(|cause| Error::PeFailed { pe: self.me, cause: Box::new(cause) });
         let recovers_from = broken.or_else(|| self.job.poisoned());
-        self.arrive(Arrival { call: Call::RecoverDrained, trouble, recovers_from }, || Ok(Outcome::Done))
+        self.arrive(Arrival { trouble, recovers_from, ..Arrival::at(Call::RecoverDrained) }, |_| Ok(None))
     }
 
-    fn arrive(&self, arrival: Arrival, lead: impl FnOnce() -> Result<Outcome>) -> Result<Outcome> {
+    /// Comes to an all_gather with `data`.
+    pub(crate) fn gather(&self, data: Vec<u8>, trouble: Option<Error>) -> Result<Agreed> {
+        let call = Call::Gather { bytes: data.len() as u64 };
+        self.arrive(Arrival { data, trouble, ..Arrival::at(call) }, |_| Ok(None))
+    }
+
+    fn arrive(
+        &self,
+        mut arrival: Arrival,
+        lead: impl FnOnce(&mut Heap) -> Result<Option<Arc<Allocation>>>,
+    ) -> Result<Agreed> {
         {
             let mut state = self.lock();
             let State { released, streams, .. } = &mut *state;
-            let passed = released.extract_if(.., |(_, at)| passed(streams, *at));
-            self.job.released().extend(passed.map(|(id, _)| id));
+            let passed = released.extract_if(.., |(_, at)| passed(streams, *at)).take(RELEASED);
+            arrival.released.extend(passed.map(|(id, _)| id));
         }
         let job = &self.job;
-        job.group.meet(self.me, arrival, || {
+        let lead = |agreed: &mut Agreed| {
             let mut heap = job.heap();
-            job.released().drain(..).for_each(|id| heap.release(id));
-            drop(heap);
-            lead()
-        })
+            agreed.released.drain(..).for_each(|id| heap.release(id));
+            agreed.allocated = lead(&mut heap)?;
+            Ok(())
+        };
+        job.group.meet(self.me, arrival, Box::new(lead))
     }
 
     /// Looks at every busy stream once, so that what it used can be given back.
@@ -367,6 +383,17 @@ impl Pe {
         state.local.remove(&address);
         let at = state.launches;
         state.retired.push((address, at));
+    }
+
+    /// Notes that this PE ended with an error: all kernels and waits of the job give up.
+    pub(crate) fn fail(&self, error: Error) {
+        self.job.group.fail(self.me, error);
+    }
+
+    /// Notes that this PE ended well.
+    pub(crate) fn finish(&self) {
+        fault::point("end", self.me);
+        self.job.group.finish(self.me);
     }
 
     /// Who this is, for messages.

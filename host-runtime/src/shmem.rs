@@ -1,9 +1,10 @@
 //! The host context of a PE: who it is, barrier and recovery. Launches are in `launch.rs`, streams and events in
 //! `stream.rs` and `event.rs`, what it allocates in `symmetric.rs` and `local.rs`.
 
-use crate::error::Result;
-use crate::group::{Call, Outcome};
+use crate::error::{Error, Result};
+use crate::group::{Call, GATHERED};
 use crate::pe::Pe;
+use bytemuck::Pod;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ impl Shmem {
     /// [`Error::Returned`](crate::Error::Returned), [`Error::Absent`](crate::Error::Absent), [`Error::CallsDiffer`](crate::Error::CallsDiffer) if not every PE comes.
     pub fn barrier_all(&self) -> Result<()> {
         let trouble = self.pe.settle().err();
-        self.pe.meet(Call::BarrierAll, trouble, || Ok(Outcome::Done))?;
+        self.pe.meet(Call::BarrierAll, trouble, |_| Ok(None))?;
         // Poison that came while this PE waited.
         self.pe.trouble().map_or(Ok(()), Err)
     }
@@ -63,6 +64,27 @@ impl Shmem {
     /// As [`Stream::synchronize`](crate::Stream::synchronize).
     pub fn synchronize(&self) -> Result<()> {
         self.pe.settle()
+    }
+
+    /// Collective. What each PE passes, by PE. For small values at the start or the end of a program: sizes, addresses,
+    /// results of checks. It travels through the host's rendezvous, and waits for no kernel.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for more than 512 bytes; those of [`barrier_all`](Self::barrier_all).
+    pub fn all_gather<T: Pod>(&self, value: &T) -> Result<Vec<T>> {
+        let bytes = bytemuck::bytes_of(value);
+        let mut trouble = self.pe.trouble();
+        if bytes.len() > GATHERED {
+            let what = format!("all_gather takes {GATHERED} bytes of a PE at most, not {}", bytes.len());
+            trouble = trouble.or(Some(Error::Config { what }));
+        }
+        let data = if trouble.is_none() { bytes.to_vec() } else { Vec::new() };
+        let agreed = self.pe.gather(data, trouble)?;
+        let values = agreed.gathered.iter().map(|of_pe| {
+            // All brought as many bytes: it is a part of the call.
+            bytemuck::try_pod_read_unaligned(of_pe).map_err(|error| Error::other(error.to_string()))
+        });
+        values.collect()
     }
 
     /// Collective. Makes a poisoned job usable again: waits until all kernels of all PEs have given up, then
@@ -84,13 +106,9 @@ impl Shmem {
         pe.meet_to_recover(drained.err())?;
         // No kernel of any PE runs from here to the end of the second rendezvous.
         pe.mend();
-        pe.job.clear_record(pe.me);
+        pe.job.board.clear_record(pe.me);
+        pe.job.clear_alarm();
         let reset = pe.reset_control();
-        let job = pe.job.clone();
-        let reset = pe.meet(Call::RecoverReset, reset.err(), move || {
-            job.clear_alarm();
-            Ok(Outcome::Done)
-        });
-        reset.map(drop)
+        pe.meet(Call::RecoverReset, reset.err(), |_| Ok(None)).map(drop)
     }
 }

@@ -1,12 +1,13 @@
-//! The address space of a process: one reserved segment of addresses per PE, with physical memory behind its
-//! first part. Every segment has exactly one address in the process, so no two PEs see two addresses for one
-//! page. Segments grow together and never move or shrink, so growth needs no kernel to stop.
+//! The address space of a process: one reserved segment of addresses per PE of the job, with physical memory behind its
+//! first part: taken here for the PEs of this process, imported for those of others. Every segment has exactly one
+//! address in the process, so no two PEs see two addresses for one page. Segments grow together and never move or
+//! shrink, so growth needs no kernel to stop.
 
-use crate::driver::{Device, Reservation};
-use crate::error::Result;
+use crate::driver::{Device, Reservation, Shareable};
+use crate::error::{Error, Result};
 use std::sync::Arc;
 
-/// The segments of all PEs of this process.
+/// The segments of all PEs of the job, as this process sees them.
 #[derive(Debug)]
 pub(crate) struct AddressSpace {
     segments: Vec<Segment>,
@@ -17,19 +18,23 @@ pub(crate) struct AddressSpace {
 
 #[derive(Debug)]
 struct Segment {
-    device: Arc<dyn Device>,
+    /// The device whose memory it is, if its PE belongs to this process.
+    device: Option<Arc<dyn Device>>,
     reservation: Box<dyn Reservation>,
 }
 
 impl AddressSpace {
-    /// Reserves a segment of at least `bytes` for each PE, on the PE's device.
-    pub(crate) fn new(device_of_pe: &[Arc<dyn Device>], bytes: u64) -> Result<Self> {
-        let granule = device_of_pe.iter().map(|device| device.info().granule).max().unwrap_or(1);
-        let bytes = bytes.next_multiple_of(granule);
-        let segments = device_of_pe
-            .iter()
-            .map(|device| Ok(Segment { device: device.clone(), reservation: device.reserve(bytes)? }))
-            .collect::<Result<_>>()?;
+    /// Reserves a segment of at least `bytes` for each PE, in multiples of `granule`: on the PE's device if that is
+    /// given, else by the first that is.
+    pub(crate) fn new(device_of_pe: &[Option<Arc<dyn Device>>], bytes: u64, granule: u64) -> Result<Self> {
+        let any = device_of_pe.iter().flatten().next();
+        let reserve = |device: &Option<Arc<dyn Device>>| {
+            let nobody = || Error::Config { what: "no PE of the job belongs to this process".into() };
+            let reservation =
+                device.as_ref().or(any).ok_or_else(nobody)?.reserve(bytes.next_multiple_of(granule))?;
+            Ok(Segment { device: device.clone(), reservation })
+        };
+        let segments = device_of_pe.iter().map(reserve).collect::<Result<_>>()?;
         Ok(Self { segments, granule, mapped: 0 })
     }
 
@@ -48,38 +53,62 @@ impl AddressSpace {
         self.segments.first().map_or(0, |segment| segment.reservation.bytes())
     }
 
-    /// Puts memory behind the first `bytes` of every segment, or changes nothing.
+    /// Where segments end that have memory behind at least their first `bytes`, if they have not got it yet.
+    pub(crate) fn growth_to(&self, bytes: u64) -> Option<u64> {
+        let goal = bytes.next_multiple_of(self.granule);
+        (goal > self.mapped).then_some(goal)
+    }
+
+    /// Takes physical memory up to `goal` for the PEs of this process, or changes nothing.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if a device has not got it.
-    pub(crate) fn grow_to(&mut self, bytes: u64) -> Result<()> {
-        let goal = bytes.next_multiple_of(self.granule);
-        if goal <= self.mapped {
-            return Ok(());
-        }
+    pub(crate) fn take(&mut self, goal: u64) -> Result<()> {
         let more = goal - self.mapped;
+        let mut own = self.segments.iter_mut().filter(|segment| segment.device.is_some());
         // Physical memory for all first: only this runs out, and it can be given back without unmapping.
-        let created = self.segments.iter_mut().try_for_each(|segment| segment.reservation.create(more));
-        if let Err(error) = created {
-            for segment in &mut self.segments {
-                segment.reservation.drop_created();
-            }
-            return Err(error);
-        }
-        for segment in &mut self.segments {
-            segment.reservation.map_created(self.mapped)?;
-        }
-        self.mapped = goal;
-        Ok(())
+        own.try_for_each(|segment| segment.reservation.create(more)).inspect_err(|_| self.give_back())
     }
 
-    /// Bytes by which every segment can still grow, as far as the devices say.
+    /// What [`take`](Self::take) took for a PE of this process, for the others.
+    pub(crate) fn export(&self, pe: u32) -> Result<Shareable> {
+        self.segments[pe as usize].reservation.export()
+    }
+
+    /// Takes what another process took for its PE, up to `goal`.
+    pub(crate) fn import(&mut self, pe: u32, shareable: Shareable, goal: u64) -> Result<()> {
+        let more = goal - self.mapped;
+        self.segments[pe as usize].reservation.import(shareable, more)
+    }
+
+    /// Maps what was taken. If that fails, [`give_back`](Self::give_back) is next.
+    pub(crate) fn map(&mut self) -> Result<()> {
+        let at = self.mapped;
+        self.segments.iter_mut().try_for_each(|segment| segment.reservation.map_created(at))
+    }
+
+    /// Takes back what was done since [`take`](Self::take).
+    pub(crate) fn give_back(&mut self) {
+        let at = self.mapped;
+        for segment in &mut self.segments {
+            segment.reservation.drop_created();
+            segment.reservation.unmap(at);
+        }
+    }
+
+    /// Notes that all segments are mapped up to `goal`.
+    pub(crate) fn grown(&mut self, goal: u64) {
+        self.mapped = goal;
+    }
+
+    /// Bytes by which every segment of this process can still grow, as far as the devices say.
     pub(crate) fn free_per_pe(&self) -> u64 {
-        let share = |segment: &Segment| {
-            let ordinal = segment.device.info().ordinal;
-            let pes = self.segments.iter().filter(|other| other.device.info().ordinal == ordinal).count();
-            segment.device.free_memory().unwrap_or(0) / pes as u64 / self.granule * self.granule
+        let own = || self.segments.iter().filter_map(|segment| segment.device.as_ref());
+        let share = |device: &Arc<dyn Device>| {
+            let ordinal = device.info().ordinal;
+            let pes = own().filter(|other| other.info().ordinal == ordinal).count();
+            device.free_memory().unwrap_or(0) / pes as u64 / self.granule * self.granule
         };
-        self.segments.iter().map(share).min().unwrap_or(0)
+        own().map(share).min().unwrap_or(0)
     }
 }

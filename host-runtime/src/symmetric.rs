@@ -3,7 +3,8 @@
 
 use crate::alloc::{Allocation, AllocationId};
 use crate::error::{Error, Result};
-use crate::group::{Call, Outcome};
+use crate::fault;
+use crate::group::Call;
 use crate::pe::Pe;
 use crate::shmem::Shmem;
 use bytemuck::Pod;
@@ -102,7 +103,7 @@ impl Shmem {
         let vector = SymVec { pe: self.pe().clone(), allocation, len, reach, of: PhantomData };
         let filled = fill(&vector);
         // Only then may a peer write into this copy.
-        self.pe().meet(Call::Filled(vector.id()), filled.err(), || Ok(Outcome::Done))?;
+        self.pe().meet(Call::Filled(vector.id()), filled.err(), |_| Ok(None))?;
         Ok(vector)
     }
 
@@ -116,7 +117,8 @@ impl Shmem {
         let id = vector.id();
         let settled = self.pe().settle();
         drop(vector);
-        self.pe().meet(Call::Free(id), settled.err(), || Ok(Outcome::Done))?;
+        fault::point("free", self.my_pe());
+        self.pe().meet(Call::Free(id), settled.err(), |_| Ok(None))?;
         Ok(())
     }
 
@@ -127,23 +129,34 @@ impl Shmem {
             Some(error) => Err(error),
             None => pe.look_at_all().and_then(|()| pe.collect()),
         };
-        let job = pe.job.clone();
-        let outcome = pe.meet(call.clone(), looked.err(), move || {
-            let mut heap = job.heap();
-            let Call::Alloc { holds, elements, element_bytes, .. } = call else { return Ok(Outcome::Done) };
-            let allocation = heap.allocate(holds, elements, element_bytes)?;
-            job.mapped.store(heap.mapped(), Ordering::Release);
-            Ok(Outcome::Allocated(allocation))
-        })?;
-        match outcome {
-            Outcome::Allocated(allocation) => {
-                if allocation.bytes > 0 {
-                    pe.lock().symmetric.insert(allocation.offset, allocation.clone());
-                }
-                Ok(allocation)
+        let Call::Alloc { holds, elements, element_bytes, .. } = call else {
+            return Err(Error::other("an allocation that is none"));
+        };
+        let exchange = pe.job.exchange.as_ref();
+        let agreed = pe.meet(call, looked.err(), |heap| {
+            let begun = heap.begin(holds, elements, element_bytes)?;
+            // Processes grow together in a moment; here one thread does it for all.
+            if let (None, Some(goal)) = (exchange, begun.goal) {
+                let grown = heap.grow_here(goal);
+                grown.map_err(|error| heap.cannot_grow(&begun.allocation, error))?;
+                pe.job.mapped.store(heap.mapped(), Ordering::Release);
             }
-            Outcome::Done => Err(Error::other("an allocation returned nothing")),
+            Ok(Some(begun.allocation))
+        })?;
+        let Some(allocation) = agreed.allocated else {
+            return Err(Error::other("an allocation returned nothing"));
+        };
+        if let Some(exchange) = exchange {
+            let goal = pe.job.heap().space().growth_to(allocation.offset + allocation.bytes);
+            if let Some(goal) = goal {
+                let grown = pe.grow(exchange, goal, || Ok(()));
+                grown.map_err(|error| pe.job.heap().cannot_grow(&allocation, error))?;
+            }
         }
+        if allocation.bytes > 0 {
+            pe.lock().symmetric.insert(allocation.offset, allocation.clone());
+        }
+        Ok(allocation)
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn whole(bytes: u64) -> Result<u64, Error> {
 }
 
 /// Bytes of memory that the system has available, by `/proc/meminfo` and the control group's limit.
-pub(crate) fn available() -> u64 {
+pub fn available() -> u64 {
     let kib = |text: &str| -> Option<u64> {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
         line.trim().strip_suffix("kB")?.trim().parse().ok()

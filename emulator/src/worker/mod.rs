@@ -32,6 +32,8 @@ const YIELDS: u32 = 8;
 /// The first such sleep, and the longest. A device whose memory is written is woken early.
 const SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(5);
+/// The longest if other processes write this machine's memory, who wake nobody.
+const LONGEST_SLEEP_OUTSIDE: Duration = Duration::from_micros(400);
 
 /// Runs a device until it is stopped.
 pub(crate) fn run(device: Arc<DeviceShared>) {
@@ -135,6 +137,8 @@ impl Worker {
     fn run(&mut self) -> String {
         let device = self.device.clone();
         let (clock, index) = (&device.clock, device.index);
+        let outside = device.config.outside_grace.is_some();
+        let longest = if outside { LONGEST_SLEEP_OUTSIDE } else { LONGEST_SLEEP };
         let (mut unpublished, mut dirty, mut carry, mut idle_passes) = (0, false, 0, 0u32);
         loop {
             match device.news() {
@@ -179,10 +183,10 @@ impl Worker {
                 self.land();
             } else if !self.starved {
                 clock.clean(index, epoch, pass.earliest);
-                rest(idle_passes);
+                rest(idle_passes, longest);
                 idle_passes = idle_passes.saturating_add(1);
             } else {
-                rest(YIELDS);
+                rest(YIELDS, longest);
             }
         }
     }
@@ -285,9 +289,9 @@ impl Worker {
 }
 
 /// Lets others have the processor: the longer a device had nothing to do, the longer.
-fn rest(idle_passes: u32) {
+fn rest(idle_passes: u32, longest: Duration) {
     match idle_passes.checked_sub(YIELDS) {
         None => std::thread::yield_now(),
-        Some(more) => std::thread::park_timeout((SLEEP * (1 << more.min(7))).min(LONGEST_SLEEP)),
+        Some(more) => std::thread::park_timeout((SLEEP * (1 << more.min(7))).min(longest)),
     }
 }

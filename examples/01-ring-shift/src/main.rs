@@ -1,11 +1,11 @@
 //! Every PE sends a vector to its right neighbour, inside a kernel, and checks what the left one sent.
 //!
-//! `ring-shift [ELEMENTS]`; `OXSHMEM_PES=4` makes four PEs.
+//! `ring-shift [ELEMENTS]`; `OXSHMEM_PES=4` makes four PEs of this process, `oxshmem-run -n 4 ring-shift` four processes.
 
 use ::ring_shift::ring_shift;
 use oxshmem_device::LaunchConfig;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Element `i` of what PE `pe` sends: its origin can be read off it.
@@ -13,8 +13,8 @@ fn element(pe: u32, i: usize) -> f32 {
     ((pe as usize) << 20 | i & 0xf_ffff) as f32
 }
 
-fn ring(elements: usize) -> oxshmem::Result<u64> {
-    let wrong = AtomicU64::new(0);
+fn ring(elements: usize) -> oxshmem::Result<bool> {
+    let verified = AtomicBool::new(false);
     oxshmem::run(|shmem| {
         let me = shmem.my_pe();
         let src = shmem.alloc_from_fn(elements, |i| element(me, i))?;
@@ -30,20 +30,20 @@ fn ring(elements: usize) -> oxshmem::Result<u64> {
         let left = (me + shmem.n_pes() - 1) % shmem.n_pes();
         let received = dst.read()?;
         let bad = received.iter().enumerate().filter(|&(i, &value)| value != element(left, i)).count();
-        wrong.fetch_add(bad as u64, Ordering::Relaxed);
-        shmem.barrier_all()?;
+        let right = shmem.all_gather(&(bad as u64))?.iter().all(|&bad| bad == 0);
+        verified.store(right, Ordering::Relaxed);
         if me == 0 {
-            let verified = if wrong.load(Ordering::Relaxed) == 0 { "yes" } else { "no" };
             println!(
-                "01-ring-shift  {}  {} PEs  {elements} f32 per PE  verified {verified}  {:.6} s",
+                "01-ring-shift  {}  {} PEs  {elements} f32 per PE  verified {}  {:.6} s",
                 shmem.device_name(),
                 shmem.n_pes(),
+                if right { "yes" } else { "no" },
                 time.as_secs_f64()
             );
         }
         Ok(())
     })?;
-    Ok(wrong.into_inner())
+    Ok(verified.into_inner())
 }
 
 fn main() -> ExitCode {
@@ -56,8 +56,8 @@ fn main() -> ExitCode {
         }
     };
     match ring(elements) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("ring-shift: {error}");
             ExitCode::FAILURE

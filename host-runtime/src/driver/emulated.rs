@@ -2,31 +2,51 @@
 //! Rust function itself.
 
 use super::{
-    Body, Device, DeviceInfo, Function, HostMemory, HostThread, Launch, Mark, Queue, Release, Reservation,
-    not_comparable,
+    Body, Device, DeviceId, DeviceInfo, Function, HostThread, Launch, Mark, Queue, Registered, Release,
+    Reservation, Shareable, not_comparable,
 };
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::failure::KernelPanic;
+use crate::launched::Launched;
 use oxshmem_emulator as emu;
 use std::any::Any;
 use std::collections::HashMap;
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Starts an emulated machine for this run.
+/// Starts an emulated machine for this run: with all its devices, or with the one of a PE that is a process.
 pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
-    let count = config.emulated_devices.unwrap_or(config.pes).min(config.pes);
-    let machine = config.machine.clone().with_devices(count);
+    let all = config.emulated_devices.unwrap_or(config.pes).min(config.pes);
+    let machine = match &config.launched {
+        Some(launched) => of_one_process(config, launched, all),
+        None => config.machine.clone().with_devices(all),
+    };
+    let (count, first) =
+        (machine.devices, config.launched.as_ref().map_or(0, |launched| launched.local_rank % all));
     let machine =
         emu::Machine::new(machine).map_err(|error| failed(error, "starting the emulated machine"))?;
     let open = |index| -> Result<Arc<dyn Device>> {
         let device = machine.device(index).map_err(|error| failed(error, "opening an emulated device"))?;
-        Ok(Arc::new(Emulated::new(machine.clone(), device)))
+        Ok(Arc::new(Emulated::new(machine.clone(), device, first + index)))
     };
     (0..count).map(open).collect()
+}
+
+/// A machine with one device, whose memory other processes write. PEs that name one device share its memory.
+fn of_one_process(config: &Config, launched: &Launched, all: u32) -> emu::MachineConfig {
+    let sharers = (0..config.pes).filter(|pe| pe % all == launched.rank % all).count() as u64;
+    let machine = config.machine.clone().with_devices(1);
+    let memory = machine.memory_per_device.unwrap_or_else(|| emu::available_memory() / u64::from(all));
+    emu::MachineConfig {
+        memory_per_device: Some(memory / sharers.max(1)),
+        // No proof covers what other processes do: a wait expires when nothing has happened for so long.
+        outside_grace: Some(config.deadline),
+        ..machine
+    }
 }
 
 #[derive(Debug)]
@@ -37,14 +57,16 @@ struct Emulated {
 }
 
 impl Emulated {
-    fn new(machine: Arc<emu::Machine>, device: emu::Device) -> Self {
+    /// `number` is the device's among those of the job.
+    fn new(machine: Arc<emu::Machine>, device: emu::Device, number: u32) -> Self {
         let config = machine.config();
         let max_block_threads = config.max_threads_per_block.min(config.threads_per_sm);
         let info = DeviceInfo {
-            name: format!("emulated GPU {}", device.index()),
+            name: format!("emulated GPU {number}"),
             model: "emulated GPU".into(),
             emulated: true,
             ordinal: device.index(),
+            id: u128::from(number).to_be_bytes(),
             multiprocessors: config.sms,
             memory: device.memory().1,
             granule: emu::GRANULARITY,
@@ -64,7 +86,11 @@ impl Device for Emulated {
     }
 
     fn enter(&self) -> Result<Box<dyn HostThread>> {
-        Ok(Box::new(Registered(self.machine.host_thread())))
+        Ok(Box::new(OnMachine(self.machine.host_thread())))
+    }
+
+    fn check_reach(&self, _: &DeviceId, _: &str) -> Result<()> {
+        Ok(())
     }
 
     fn free_memory(&self) -> Result<u64> {
@@ -77,16 +103,16 @@ impl Device for Emulated {
             device: self.device.clone(),
             inner,
             created: None,
+            mapped: HashMap::new(),
             _machine: self.machine.clone(),
         }))
     }
 
-    fn host_memory(&self, bytes: usize) -> Result<Box<dyn HostMemory>> {
-        let inner = self
-            .machine
-            .allocate_host(bytes as u64)
-            .map_err(|error| failed(error, "allocating host memory for error records"))?;
-        Ok(Box::new(Shared(inner)))
+    unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize) -> Result<Box<dyn Registered>> {
+        let address = start.as_ptr().expose_provenance() as u64;
+        // SAFETY: the caller's promise.
+        let registration = unsafe { self.machine.register_host(address, bytes as u64) };
+        Ok(Box::new(Shared { address, _registration: registration }))
     }
 
     fn queue(&self) -> Result<Arc<dyn Queue>> {
@@ -116,9 +142,9 @@ impl Device for Emulated {
     }
 }
 
-struct Registered(emu::HostThread);
+struct OnMachine(emu::HostThread);
 
-impl HostThread for Registered {
+impl HostThread for OnMachine {
     fn blocked(&self, wait: &mut dyn FnMut()) {
         self.0.blocked(wait);
     }
@@ -138,6 +164,8 @@ struct Segment {
     // Dropped before the machine.
     inner: emu::Reservation,
     created: Option<emu::Physical>,
+    /// Bytes of what is mapped, by offset.
+    mapped: HashMap<u64, u64>,
     device: emu::Device,
     _machine: Arc<emu::Machine>,
 }
@@ -160,7 +188,9 @@ impl Reservation for Segment {
     fn map_created(&mut self, at: u64) -> Result<()> {
         match self.created.take() {
             Some(physical) => {
-                self.inner.map(at, &physical).map_err(|error| failed(error, "mapping heap memory"))
+                self.inner.map(at, &physical).map_err(|error| failed(error, "mapping heap memory"))?;
+                self.mapped.insert(at, physical.bytes());
+                Ok(())
             }
             None => Ok(()),
         }
@@ -169,20 +199,49 @@ impl Reservation for Segment {
     fn drop_created(&mut self) {
         self.created = None;
     }
+
+    fn export(&self) -> Result<Shareable> {
+        let doing = "exporting heap memory";
+        let physical = self.created.as_ref().ok_or_else(|| nothing(doing))?;
+        let file = physical.as_fd().try_clone_to_owned();
+        file.map(Shareable::Descriptor).map_err(|error| Error::Emulated { what: error.to_string(), doing })
+    }
+
+    fn import(&mut self, shareable: Shareable, bytes: u64) -> Result<()> {
+        let doing = "importing another PE's heap memory";
+        let refuse = |what: String| Err(Error::Emulated { what, doing });
+        let Shareable::Descriptor(file) = shareable else {
+            return refuse("it came as a fabric handle, and an emulated GPU has no fabric".into());
+        };
+        let physical = emu::Physical::import(file).map_err(|error| failed(error, doing))?;
+        if physical.bytes() != bytes {
+            return refuse(format!("it has {} bytes, and not {bytes}", physical.bytes()));
+        }
+        self.created = Some(physical);
+        Ok(())
+    }
+
+    fn unmap(&mut self, at: u64) {
+        if let Some(bytes) = self.mapped.remove(&at) {
+            // It was mapped so; should the system refuse, it stays until the reservation goes.
+            let _ = self.inner.unmap(at, bytes);
+        }
+    }
+}
+
+fn nothing(doing: &'static str) -> Error {
+    Error::Emulated { what: "no memory was taken".into(), doing }
 }
 
 #[derive(Debug)]
-struct Shared(emu::HostMemory);
+struct Shared {
+    address: u64,
+    _registration: emu::HostRegistration,
+}
 
-impl HostMemory for Shared {
-    fn host(&self) -> NonNull<u8> {
-        let address = std::ptr::with_exposed_provenance_mut(self.0.address() as usize);
-        // The system never maps the first page.
-        NonNull::new(address).unwrap_or(NonNull::dangling())
-    }
-
+impl Registered for Shared {
     fn device(&self) -> u64 {
-        self.0.address()
+        self.address
     }
 }
 

@@ -13,6 +13,7 @@ use oxshmem_device::abi::ContextAbi;
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt::Debug;
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub(crate) struct DeviceInfo {
     pub(crate) emulated: bool,
     /// Its number among the process's devices.
     pub(crate) ordinal: u32,
+    /// The same in every process that sees the device, and in no other device of this system.
+    pub(crate) id: DeviceId,
     pub(crate) multiprocessors: u32,
     /// Bytes of memory in all.
     pub(crate) memory: u64,
@@ -49,6 +52,19 @@ impl DeviceInfo {
     }
 }
 
+/// Which device it is, for all processes: a GPU's UUID.
+pub(crate) type DeviceId = [u8; 16];
+
+/// How memory of one process is named to another.
+#[derive(Debug)]
+pub(crate) enum Shareable {
+    /// A descriptor: of a memfd, or of a GPU's memory.
+    Descriptor(OwnedFd),
+    /// A GPU's memory as every GPU of its NVLink fabric knows it (CUDA driver API, `CUmemFabricHandle`).
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    Fabric([u8; 64]),
+}
+
 /// A device's own name for a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Function(pub(crate) usize);
@@ -60,14 +76,21 @@ pub(crate) trait Device: Send + Sync + Debug {
     /// Prepares the calling thread for a PE of this device. What it returns lives as long as the PE runs.
     fn enter(&self) -> Result<Box<dyn HostThread>>;
 
+    /// Whether kernels of this device reach the memory of another one, which is `name`.
+    fn check_reach(&self, other: &DeviceId, name: &str) -> Result<()>;
+
     /// Bytes of memory that are free now.
     fn free_memory(&self) -> Result<u64>;
 
     /// Reserves addresses, the same for every device of the process, with nothing behind them yet.
     fn reserve(&self, bytes: u64) -> Result<Box<dyn Reservation>>;
 
-    /// Host memory that every device of the process can read and write, zeroed.
-    fn host_memory(&self, bytes: usize) -> Result<Box<dyn HostMemory>>;
+    /// Lets every device of the process read and write host memory.
+    ///
+    /// # Safety
+    /// It is whole pages that stay mapped until what this returns is dropped, and that are reached by atomic accesses
+    /// alone.
+    unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize) -> Result<Box<dyn Registered>>;
 
     /// A new queue.
     fn queue(&self) -> Result<Arc<dyn Queue>>;
@@ -95,12 +118,16 @@ pub(crate) trait Reservation: Send + Debug {
     fn map_created(&mut self, at: u64) -> Result<()>;
     /// Gives back what [`create`](Self::create) took.
     fn drop_created(&mut self);
+    /// What [`create`](Self::create) took, for other processes.
+    fn export(&self) -> Result<Shareable>;
+    /// As [`create`](Self::create), with memory of `bytes` bytes that another process exported.
+    fn import(&mut self, shareable: Shareable, bytes: u64) -> Result<()>;
+    /// Takes away what [`map_created`](Self::map_created) mapped at this offset, if it did. Nothing uses it.
+    fn unmap(&mut self, at: u64);
 }
 
-/// Host memory that devices reach. Freed when dropped.
-pub(crate) trait HostMemory: Send + Sync + Debug {
-    /// Where the host finds it.
-    fn host(&self) -> NonNull<u8>;
+/// Host memory that devices reach, until dropped.
+pub(crate) trait Registered: Send + Sync + Debug {
     /// Where devices find it.
     fn device(&self) -> u64;
 }
@@ -212,11 +239,11 @@ pub(crate) struct Launch<'a> {
 /// The devices of a run, in the order of their numbers, none of them twice.
 pub(crate) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
     match config.device {
-        DeviceChoice::Cuda => open_cuda(config.pes),
+        DeviceChoice::Cuda => open_cuda(config),
         DeviceChoice::Emulated => open_emulated(config),
         #[cfg(feature = "cuda")]
         DeviceChoice::Auto => match cuda::probe()? {
-            true => open_cuda(config.pes),
+            true => open_cuda(config),
             false => open_emulated(config),
         },
         #[cfg(not(feature = "cuda"))]
@@ -225,12 +252,12 @@ pub(crate) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
 }
 
 #[cfg(feature = "cuda")]
-fn open_cuda(pes: u32) -> Result<Vec<Arc<dyn Device>>> {
-    cuda::open(pes)
+fn open_cuda(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
+    cuda::open(config)
 }
 
 #[cfg(not(feature = "cuda"))]
-fn open_cuda(_: u32) -> Result<Vec<Arc<dyn Device>>> {
+fn open_cuda(_: &Config) -> Result<Vec<Arc<dyn Device>>> {
     Err(Error::DriverNotBuilt { device: "a CUDA device", feature: "cuda" })
 }
 

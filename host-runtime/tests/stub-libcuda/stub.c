@@ -49,6 +49,7 @@ Result cuGetErrorString(Result r, const char **text) { (void)r; *text = "the stu
 Result cuDeviceGetCount(int *count) { *count = (int)number("STUB_DEVICES", 1); return OK; }
 Result cuDeviceGet(int *device, int ordinal) { *device = ordinal; return OK; }
 Result cuDeviceGetName(char *name, int length, int device) { (void)device; snprintf(name, length, "Stub GPU"); return OK; }
+Result cuDeviceGetUuid_v2(char *uuid, int device) { memset(uuid, device, 16); return OK; }
 Result cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = number("STUB_MEMORY", 1 << 30); return OK; }
 Result cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
@@ -125,9 +126,9 @@ Result cuMemSetAccess(uint64_t address, size_t bytes, const void *descriptors, s
 }
 Result cuMemUnmap(uint64_t address, size_t bytes) { return mprotect((void *)address, bytes, PROT_NONE) ? INVALID : OK; }
 
-Result cuMemHostAlloc(void **at, size_t bytes, unsigned flags) { (void)flags; *at = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096); return OK; }
+Result cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags) { (void)at, (void)flags; return bytes % 4096 ? INVALID : OK; }
 Result cuMemHostGetDevicePointer_v2(uint64_t *device, void *host, unsigned flags) { (void)flags; *device = (uint64_t)host; return OK; }
-Result cuMemFreeHost(void *at) { free(at); return OK; }
+Result cuMemHostUnregister(void *at) { (void)at; return OK; }
 
 Result cuMemPoolCreate(void **pool, const void *properties) { (void)properties; *pool = malloc(1); return OK; }
 Result cuMemPoolDestroy(void *pool) { free(pool); return OK; }

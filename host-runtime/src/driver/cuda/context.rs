@@ -2,7 +2,7 @@
 //! GPU.
 
 use super::check::cu;
-use crate::driver::DeviceInfo;
+use crate::driver::{DeviceId, DeviceInfo};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::{self, CUcontext, CUdevice, CUdevice_attribute as Attribute};
 use std::ffi::{CStr, c_int};
@@ -52,6 +52,14 @@ pub(super) fn attribute(device: CUdevice, attribute: Attribute) -> Result<i32> {
     Ok(value)
 }
 
+/// The device's UUID.
+pub(super) fn uuid(device: CUdevice) -> Result<DeviceId> {
+    let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: `uuid` may be written; the device is one that the driver named.
+    unsafe { cu!(cuDeviceGetUuid_v2(&mut uuid, device), "asking for a GPU's UUID") }?;
+    Ok(uuid.bytes.map(|byte| byte as u8))
+}
+
 /// The device's compute capability.
 pub(super) fn capability(device: CUdevice) -> Result<(i32, i32)> {
     Ok((
@@ -99,6 +107,7 @@ pub(super) fn describe(device: CUdevice, ordinal: u32, granule: u64) -> Result<D
         model,
         emulated: false,
         ordinal,
+        id: uuid(device)?,
         multiprocessors: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         memory: memory as u64,
         granule,

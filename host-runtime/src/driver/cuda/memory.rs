@@ -3,14 +3,15 @@
 
 use super::check::{cu, is};
 use super::context::Context;
-use crate::driver::{HostMemory, Reservation};
+use crate::driver::{Registered, Reservation, Shareable};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::{
     self, CUdevice, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags,
     CUmemAllocationHandleType, CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle,
     CUmemLocation, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUresult, CUstream,
 };
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -21,11 +22,14 @@ fn location(device: CUdevice) -> CUmemLocation {
     CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id: device }
 }
 
-/// Plain device memory, exportable as a file descriptor.
-fn properties(device: CUdevice) -> CUmemAllocationProp {
+/// How memory is named to other processes.
+pub(super) type HandleType = CUmemAllocationHandleType;
+
+/// Plain device memory, exportable as a handle of this type.
+fn properties(device: CUdevice, handles: HandleType) -> CUmemAllocationProp {
     CUmemAllocationProp {
         type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
-        requestedHandleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        requestedHandleTypes: handles,
         location: location(device),
         win32HandleMetaData: std::ptr::null_mut(),
         // SAFETY: a struct of integers, for which all zero is right.
@@ -34,8 +38,8 @@ fn properties(device: CUdevice) -> CUmemAllocationProp {
 }
 
 /// Bytes of which physical memory is a multiple.
-pub(super) fn granule(device: CUdevice) -> Result<u64> {
-    let (mut bytes, properties) = (0, properties(device));
+pub(super) fn granule(device: CUdevice, handles: HandleType) -> Result<u64> {
+    let (mut bytes, properties) = (0, properties(device, handles));
     let minimum = CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
     let doing = "asking for the granularity of GPU memory";
     // SAFETY: `bytes` may be written, and the properties are complete.
@@ -59,6 +63,7 @@ pub(super) struct Segment {
     bytes: u64,
     /// Devices that may access it.
     devices: Arc<[CUdevice]>,
+    handles: HandleType,
     /// What was created and not mapped yet, with its size.
     created: Option<(CUmemGenericAllocationHandle, u64)>,
     /// What is mapped: address and size.
@@ -66,12 +71,17 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    pub(super) fn new(context: Arc<Context>, devices: Arc<[CUdevice]>, bytes: u64) -> Result<Self> {
+    pub(super) fn new(
+        context: Arc<Context>,
+        devices: Arc<[CUdevice]>,
+        handles: HandleType,
+        bytes: u64,
+    ) -> Result<Self> {
         let mut base = 0;
         let doing = "reserving a heap's addresses";
         // SAFETY: `base` may be written; 0 lets the driver choose alignment and place.
         unsafe { cu!(cuMemAddressReserve(&mut base, bytes as usize, 0, 0, 0), doing) }?;
-        Ok(Self { context, base, bytes, devices, created: None, mapped: Vec::new() })
+        Ok(Self { context, base, bytes, devices, handles, created: None, mapped: Vec::new() })
     }
 }
 
@@ -86,7 +96,7 @@ impl Reservation for Segment {
 
     fn create(&mut self, bytes: u64) -> Result<()> {
         self.context.enter()?;
-        let (mut handle, properties) = (0, properties(self.context.device));
+        let (mut handle, properties) = (0, properties(self.context.device, self.handles));
         // SAFETY: `handle` may be written, and the properties are complete.
         let made = unsafe {
             cu!(cuMemCreate(&mut handle, bytes as usize, &properties, 0), "allocating heap memory")
@@ -127,6 +137,62 @@ impl Reservation for Segment {
             let _ = unsafe { sys::cuMemRelease(handle) };
         }
     }
+
+    fn export(&self) -> Result<Shareable> {
+        self.context.enter()?;
+        let doing = "exporting heap memory";
+        let nothing = || Error::Config { what: "heap memory was exported before it was taken".into() };
+        let (handle, _) = self.created.ok_or_else(nothing)?;
+        if self.handles == HandleType::CU_MEM_HANDLE_TYPE_FABRIC {
+            let mut name = [0u8; 64];
+            let to = name.as_mut_ptr().cast::<c_void>();
+            // SAFETY: a live handle made for this type, whose name has 64 bytes.
+            unsafe { cu!(cuMemExportToShareableHandle(to, handle, self.handles, 0), doing) }?;
+            return Ok(Shareable::Fabric(name));
+        }
+        let mut descriptor: c_int = -1;
+        let to = (&raw mut descriptor).cast::<c_void>();
+        // SAFETY: a live handle made for this type, whose name is an int.
+        unsafe { cu!(cuMemExportToShareableHandle(to, handle, self.handles, 0), doing) }?;
+        // SAFETY: the driver opened it for us.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        // Programs that this one starts have no use for it. If it cannot be marked, they hold it as long as they run.
+        let _ = rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC);
+        Ok(Shareable::Descriptor(descriptor))
+    }
+
+    fn import(&mut self, shareable: Shareable, bytes: u64) -> Result<()> {
+        self.context.enter()?;
+        let doing = "importing another PE's heap memory";
+        let mut handle = 0;
+        match &shareable {
+            Shareable::Descriptor(descriptor) => {
+                let (name, of) =
+                    (descriptor.as_raw_fd(), HandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+                let name = std::ptr::without_provenance_mut(name as usize);
+                // SAFETY: `handle` may be written; the driver takes the descriptor's number for the pointer, and keeps
+                // none of it.
+                unsafe { cu!(cuMemImportFromShareableHandle(&mut handle, name, of), doing) }?;
+            }
+            Shareable::Fabric(name) => {
+                let (name, of) = (name.as_ptr().cast_mut().cast(), HandleType::CU_MEM_HANDLE_TYPE_FABRIC);
+                // SAFETY: `handle` may be written; the name has the 64 bytes of one, and is only read.
+                unsafe { cu!(cuMemImportFromShareableHandle(&mut handle, name, of), doing) }?;
+            }
+        }
+        self.created = Some((handle, bytes));
+        Ok(())
+    }
+
+    fn unmap(&mut self, at: u64) {
+        let address = self.base + at;
+        if let Some(place) = self.mapped.iter().position(|(mapped, _)| *mapped == address) {
+            let (address, bytes) = self.mapped.swap_remove(place);
+            let _ = self.context.enter();
+            // SAFETY: exactly a mapping, which the caller vouches nothing uses.
+            let _ = unsafe { sys::cuMemUnmap(address, bytes as usize) };
+        }
+    }
 }
 
 impl Drop for Segment {
@@ -142,7 +208,7 @@ impl Drop for Segment {
     }
 }
 
-/// Pinned host memory that every GPU of the process reaches at the host's own address.
+/// Host memory that every GPU of the process reaches.
 #[derive(Debug)]
 pub(super) struct Pinned {
     context: Arc<Context>,
@@ -150,42 +216,30 @@ pub(super) struct Pinned {
     device: CUdeviceptr,
 }
 
-// SAFETY: plain memory; the owner's accesses are atomic.
+// SAFETY: plain memory; all accesses are atomic.
 unsafe impl Send for Pinned {}
 // SAFETY: as above.
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    pub(super) fn new(context: Arc<Context>, bytes: usize) -> Result<Self> {
+    /// # Safety
+    /// Whole pages that stay mapped until this is dropped.
+    pub(super) unsafe fn new(context: Arc<Context>, host: NonNull<u8>, bytes: usize) -> Result<Self> {
         context.enter()?;
-        let doing = "allocating host memory for error records";
-        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-        let mut host = std::ptr::null_mut();
-        // SAFETY: `host` may be written.
-        unsafe { cu!(cuMemHostAlloc(&mut host, bytes, flags), doing) }?;
-        let Some(start) = NonNull::new(host.cast::<u8>()) else {
-            return Err(Error::OutOfMemory {
-                what: "pinned host memory",
-                asked: bytes as u64,
-                available: 0,
-                limit: 0,
-            });
-        };
-        // From here on the drop frees it.
-        let mut pinned = Self { context, host: start, device: 0 };
-        // SAFETY: fresh memory of this size.
-        unsafe { start.write_bytes(0, bytes) };
-        // SAFETY: host memory that was allocated as mapped.
-        unsafe { cu!(cuMemHostGetDevicePointer_v2(&mut pinned.device, host, 0), doing) }?;
+        let doing = "letting GPUs reach the error records";
+        let flags = sys::CU_MEMHOSTREGISTER_PORTABLE | sys::CU_MEMHOSTREGISTER_DEVICEMAP;
+        let start = host.as_ptr().cast::<c_void>();
+        // SAFETY: the caller's promise.
+        unsafe { cu!(cuMemHostRegister_v2(start, bytes, flags), doing) }?;
+        // From here on the drop unregisters it.
+        let mut pinned = Self { context, host, device: 0 };
+        // SAFETY: host memory that was registered as mapped.
+        unsafe { cu!(cuMemHostGetDevicePointer_v2(&mut pinned.device, start, 0), doing) }?;
         Ok(pinned)
     }
 }
 
-impl HostMemory for Pinned {
-    fn host(&self) -> NonNull<u8> {
-        self.host
-    }
-
+impl Registered for Pinned {
     fn device(&self) -> u64 {
         self.device
     }
@@ -194,8 +248,8 @@ impl HostMemory for Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         let _ = self.context.enter();
-        // SAFETY: allocated by `new`, freed once; the run is over, so no kernel uses it.
-        let _ = unsafe { sys::cuMemFreeHost(self.host.as_ptr().cast::<c_void>()) };
+        // SAFETY: registered by `new`, once; the run is over, so no kernel uses it.
+        let _ = unsafe { sys::cuMemHostUnregister(self.host.as_ptr().cast::<c_void>()) };
     }
 }
 

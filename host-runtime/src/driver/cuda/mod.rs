@@ -8,17 +8,19 @@ mod module;
 mod queue;
 pub(crate) mod raw;
 
-use super::{Device, DeviceInfo, Function, HostMemory, HostThread, Queue, Release, Reservation};
+use super::{Device, DeviceId, DeviceInfo, Function, HostThread, Queue, Registered, Release, Reservation};
+use crate::config::{Config, Handles};
 use crate::error::{Error, Result};
 use check::{cu, is};
 use context::{Context, capability, describe};
 use cudarc::driver::sys::{
-    self, CUdevice, CUdevice_P2PAttribute, CUfunction, CUfunction_attribute, CUresult,
+    self, CUdevice, CUdevice_P2PAttribute, CUdevice_attribute, CUfunction, CUfunction_attribute, CUresult,
 };
-use memory::{Pinned, Pool, Segment};
+use memory::{HandleType, Pinned, Pool, Segment};
 use module::{Kernels, Target};
 use queue::Stream;
 use std::ffi::c_int;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// CUDA 12.4, driver 550: the oldest that is tested, and the first with `cuFuncLoad`.
@@ -32,6 +34,7 @@ struct Gpu {
     pool: Arc<Pool>,
     /// All GPUs of the process, which may access this one's heaps.
     all: Arc<[CUdevice]>,
+    handles: HandleType,
     context: Arc<Context>,
 }
 
@@ -81,13 +84,25 @@ fn not_there(error: Error) -> Error {
     error
 }
 
-/// Opens as many GPUs as there are PEs, or all; the program's kernels are loaded on each.
-pub(super) fn open(pes: u32) -> Result<Vec<Arc<dyn Device>>> {
+/// Opens as many GPUs as there are PEs, or all, or the one of a PE that is a process; the program's kernels are loaded
+/// on each.
+pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
     let (count, driver) = start()?;
-    let devices: Arc<[CUdevice]> = (0..count.min(pes)).map(device).collect::<Result<_>>()?;
-    let infos: Vec<DeviceInfo> = (0..)
+    let ordinals = match &config.launched {
+        Some(launched) => launched.local_rank % count..launched.local_rank % count + 1,
+        None => 0..count.min(config.pes),
+    };
+    let devices: Arc<[CUdevice]> = ordinals.clone().map(device).collect::<Result<_>>()?;
+    let handles = match config.handles {
+        Handles::Descriptors => HandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        Handles::Fabric => HandleType::CU_MEM_HANDLE_TYPE_FABRIC,
+    };
+    if config.handles == Handles::Fabric {
+        devices.iter().try_for_each(|&device| has_fabric(device))?;
+    }
+    let infos: Vec<DeviceInfo> = ordinals
         .zip(devices.iter())
-        .map(|(ordinal, &device)| describe(device, ordinal, memory::granule(device)?))
+        .map(|(ordinal, &device)| describe(device, ordinal, memory::granule(device, handles)?))
         .collect::<Result<_>>()?;
     check_peers(&devices, &infos)?;
     let mut gpus: Vec<Arc<dyn Device>> = Vec::with_capacity(devices.len());
@@ -99,6 +114,7 @@ pub(super) fn open(pes: u32) -> Result<Vec<Arc<dyn Device>>> {
             kernels: Kernels::load(context.clone(), &target)?,
             pool: Arc::new(Pool::new(context.clone())?),
             all: devices.clone(),
+            handles,
             context,
         }));
     }
@@ -112,33 +128,40 @@ fn device(ordinal: u32) -> Result<CUdevice> {
     Ok(device)
 }
 
+/// Whether a GPU's memory can be named to others of its NVLink fabric.
+fn has_fabric(device: CUdevice) -> Result<()> {
+    let supported = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED;
+    if context::attribute(device, supported)? != 0 {
+        return Ok(());
+    }
+    let what = "its memory has no fabric handles, which need an NVLink fabric with its IMEX service: unset OXSHMEM_HANDLES";
+    Err(Error::DeviceUnsupported { device: format!("GPU {device}"), what })
+}
+
 /// Every GPU must reach every other one's memory, atomics included.
 fn check_peers(devices: &[CUdevice], infos: &[DeviceInfo]) -> Result<()> {
     let pairs = (0..devices.len()).flat_map(|a| (0..devices.len()).map(move |b| (a, b)));
     for (a, b) in pairs.filter(|(a, b)| a != b) {
-        let refuse =
-            |what| Error::NoPeerAccess { from: infos[a].name.clone(), to: infos[b].name.clone(), what };
-        let (mut access, mut atomics): (c_int, c_int) = (0, 0);
-        // SAFETY: `access` may be written; both devices are ones that the driver named.
-        unsafe {
-            cu!(cuDeviceCanAccessPeer(&mut access, devices[a], devices[b]), "asking for access between GPUs")
-        }?;
-        if access == 0 {
-            return Err(refuse("access"));
-        }
-        let native = CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
-        // SAFETY: as above.
-        unsafe {
-            cu!(
-                cuDeviceGetP2PAttribute(&mut atomics, native, devices[a], devices[b]),
-                "asking for atomics between GPUs"
-            )
-        }?;
-        if atomics == 0 {
-            return Err(refuse("do atomics on"));
-        }
+        check_pair((devices[a], &infos[a].name), (devices[b], &infos[b].name))?;
     }
     Ok(())
+}
+
+/// One GPU must reach another one's memory, atomics included.
+fn check_pair(from: (CUdevice, &str), to: (CUdevice, &str)) -> Result<()> {
+    let refuse = |what| Error::NoPeerAccess { from: from.1.into(), to: to.1.into(), what };
+    let (mut access, mut atomics): (c_int, c_int) = (0, 0);
+    // SAFETY: `access` may be written; both devices are ones that the driver named.
+    unsafe { cu!(cuDeviceCanAccessPeer(&mut access, from.0, to.0), "asking for access between GPUs") }?;
+    if access == 0 {
+        return Err(refuse("access"));
+    }
+    let native = CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
+    // SAFETY: as above.
+    unsafe {
+        cu!(cuDeviceGetP2PAttribute(&mut atomics, native, from.0, to.0), "asking for atomics between GPUs")
+    }?;
+    if atomics == 0 { Err(refuse("do atomics on")) } else { Ok(()) }
 }
 
 impl Device for Gpu {
@@ -151,17 +174,33 @@ impl Device for Gpu {
         Ok(Box::new(Free))
     }
 
+    fn check_reach(&self, other: &DeviceId, name: &str) -> Result<()> {
+        if *other == self.info.id {
+            return Ok(());
+        }
+        let (count, _) = start()?;
+        for ordinal in 0..count {
+            let device = device(ordinal)?;
+            if context::uuid(device)? == *other {
+                return check_pair((self.context.device, &self.info.name), (device, name));
+            }
+        }
+        // Not shown to this process (CUDA_VISIBLE_DEVICES): mapping its memory will tell.
+        Ok(())
+    }
+
     fn free_memory(&self) -> Result<u64> {
         self.context.enter()?;
         memory::free_memory()
     }
 
     fn reserve(&self, bytes: u64) -> Result<Box<dyn Reservation>> {
-        Ok(Box::new(Segment::new(self.context.clone(), self.all.clone(), bytes)?))
+        Ok(Box::new(Segment::new(self.context.clone(), self.all.clone(), self.handles, bytes)?))
     }
 
-    fn host_memory(&self, bytes: usize) -> Result<Box<dyn HostMemory>> {
-        Ok(Box::new(Pinned::new(self.context.clone(), bytes)?))
+    unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize) -> Result<Box<dyn Registered>> {
+        // SAFETY: the caller's promise.
+        Ok(Box::new(unsafe { Pinned::new(self.context.clone(), start, bytes)? }))
     }
 
     fn queue(&self) -> Result<Arc<dyn Queue>> {

@@ -1,0 +1,95 @@
+//! The part that every PE but PE 0 has in joining.
+
+use super::{address_of, hello, not_joined, parts, publication, ready};
+use crate::board::Board;
+use crate::config::Config;
+use crate::driver::{self, Device, Shareable};
+use crate::error::{Error, Result};
+use crate::exchange::{Exchange, Piece};
+use crate::fault;
+use crate::group::{self, FromPe, Group, Link, ToPe, Welcome};
+use crate::job::Parts;
+use crate::launched::Launched;
+use crate::wire::{self, Channel, Receiver, Sender, WireError};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long PE 0 may take to prove itself.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// See [`super::join`].
+pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<Parts> {
+    let (me, until) = (launched.rank, Instant::now() + config.join_deadline);
+    fault::point("start", me);
+    let id = publication::find(me, name, until)?;
+    let doing = "connecting to PE 0";
+    let stream =
+        wire::connect(&id.address, until).map_err(|error| not_joined(me, doing, error.to_string()))?;
+    let channel = Channel::connect(stream, &id.secret, HANDSHAKE);
+    let channel = channel.map_err(|error| not_joined(me, doing, error.to_string()))?;
+    let exchange = Exchange::new(me, &id.secret)?;
+    let (mut sender, mut receiver) = channel.split();
+    say(me, &mut sender, &FromPe::Hello(hello(launched, &exchange)))?;
+    fault::point("connected", me);
+    let device = match open(config) {
+        Ok(device) => device,
+        Err(error) => {
+            say(me, &mut sender, &FromPe::Failed { failed: me, error: error.clone() })?;
+            return Err(error);
+        }
+    };
+    say(me, &mut sender, &FromPe::Ready(ready(config, &*device)))?;
+    // PE 0 waits for the others as long as it may, and then says so.
+    let left = until.saturating_duration_since(Instant::now()) + HANDSHAKE;
+    let welcome = welcomed(me, &mut receiver, left)?;
+    let board = Arc::new(fetch_board(config, me, &exchange, &welcome)?);
+    let server = welcome.peers[0].pid;
+    let link = Link::new(me, server, config.deadline, board.clone(), (sender, receiver))?;
+    parts(config, me, device, &welcome, (exchange, board), Group::Linked(link))
+}
+
+fn open(config: &Config) -> Result<Arc<dyn Device>> {
+    let device = driver::open(config)?.into_iter().next();
+    device.ok_or_else(|| Error::other("there is no device"))
+}
+
+fn say(me: u32, sender: &mut Sender, message: &FromPe) -> Result<()> {
+    sender.send(&message.write()).map_err(|error| not_joined(me, "speaking to PE 0", error.to_string()))
+}
+
+/// Waits for all others, or for what has become of them.
+fn welcomed(me: u32, receiver: &mut Receiver, left: Duration) -> Result<Welcome> {
+    let doing = "waiting for the other processes";
+    let message = receiver.receive(Some(left)).map_err(|error| match error {
+        WireError::Closed => {
+            let how = "has ended its connection before all had come".to_owned();
+            Error::PeFailed { pe: 0, cause: Box::new(Error::PeLost { pe: 0, pid: 0, how }) }
+        }
+        error => not_joined(me, doing, error.to_string()),
+    })?;
+    match ToPe::read(&message) {
+        Ok(ToPe::Welcome(welcome)) if welcome.peers.len() > me as usize => Ok(welcome),
+        Ok(ToPe::Failed { pe, error }) if pe == me => Err(error),
+        Ok(ToPe::Failed { pe, error }) => Err(Error::PeFailed { pe, cause: Box::new(error) }),
+        Ok(_) => Err(not_joined(me, doing, "PE 0 said something else")),
+        Err(error) => Err(not_joined(me, doing, error.to_string())),
+    }
+}
+
+/// Opens the words that all PEs share.
+fn fetch_board(config: &Config, me: u32, exchange: &Exchange, welcome: &Welcome) -> Result<Board> {
+    let peers = welcome.peers.iter().map(|peer| address_of(me, peer));
+    exchange.set_peers(peers.collect::<Result<_>>()?);
+    let server = group::open_process(welcome.peers[0].pid);
+    let lost = || {
+        let ended = server.as_ref().is_some_and(group::has_ended);
+        let cause = || Error::PeLost { pe: 0, pid: welcome.peers[0].pid, how: "has ended".into() };
+        ended.then(|| Error::PeFailed { pe: 0, cause: Box::new(cause()) })
+    };
+    match exchange.fetch(0, Piece::Board, config.deadline, &lost)? {
+        Shareable::Descriptor(file) => Board::open(config.pes, file),
+        Shareable::Fabric(_) => {
+            Err(not_joined(me, "opening the words that PEs share", "PE 0 sent no descriptor"))
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! PE 0's part of joining: it opens the rendezvous, takes in the others, and welcomes them when all are ready.
+
+use super::publication::Publication;
+use super::{hello, not_joined, parts, peer, ready};
+use crate::board::Board;
+use crate::config::{Config, Rendezvous as Over};
+use crate::driver::{self, Device, Shareable};
+use crate::error::{Error, Result};
+use crate::exchange::{Exchange, Piece};
+use crate::group::{self, FromPe, Group, Hello, Ready, Remote, Rendezvous, Service, ToPe, Welcome};
+use crate::intern::intern;
+use crate::job::{Parts, kernel_patience};
+use crate::launched::Launched;
+use crate::wire::{Acceptor, Address, Channel, Listener, Receiver, Secret, Sender, UniqueId, WireError};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const ME: u32 = 0;
+/// How long a process that has proven the secret may take to say who it is.
+const WORD: Duration = Duration::from_secs(5);
+/// How often it is looked whether those that have come still live.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A process that has come.
+struct Guest {
+    hello: Hello,
+    sender: Sender,
+    receiver: Receiver,
+    /// Its process, if the system lets us watch it.
+    process: Option<OwnedFd>,
+}
+
+/// See [`super::join`].
+pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<Parts> {
+    let until = Instant::now() + config.join_deadline;
+    let refused = |error: std::io::Error| not_joined(ME, "opening the rendezvous", error.to_string());
+    let secret = Secret::random().map_err(refused)?;
+    let listener = Listener::bind(&over(config.rendezvous).map_err(refused)?).map_err(refused)?;
+    let id = UniqueId { address: listener.address().clone(), secret: secret.clone() };
+    let mut acceptor = Acceptor::new(listener, secret.clone(), "rendezvous").map_err(refused)?;
+    let exchange = Exchange::new(ME, &secret)?;
+    let publication = Publication::new(name, &id)?;
+    let own = hello(launched, &exchange);
+
+    // The device opens while the others come.
+    let mut guests: Vec<Option<Guest>> = (0..launched.size).map(|_| None).collect();
+    let (taken_in, devices) = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| driver::open(config));
+        let taken_in = take_in(&mut acceptor, &own, &mut guests, until);
+        let opened = opening.join().unwrap_or_else(|_| Err(Error::other("opening the device panicked")));
+        (taken_in, opened)
+    });
+    let mut guests: Vec<(u32, Guest)> =
+        (0..).zip(guests).filter_map(|(pe, guest)| Some((pe, guest?))).collect();
+    let joined = taken_in.and(devices).and_then(|devices| {
+        let device = devices.into_iter().next().ok_or_else(|| Error::other("there is no device"))?;
+        welcome(config, &own, device, &mut guests, until)
+    });
+    drop((publication, acceptor));
+    let (device, welcome) = match joined {
+        Ok(joined) => joined,
+        Err(error) => {
+            let (failed, cause) = match &error {
+                Error::PeFailed { pe, cause } => (*pe, (**cause).clone()),
+                error => (ME, error.clone()),
+            };
+            turn_away(&mut guests, failed, &cause);
+            return Err(error);
+        }
+    };
+    let board = Arc::new(Board::new(launched.size)?);
+    let file = board.file().try_clone_to_owned().map_err(refused)?;
+    exchange.offer(Piece::Board, Shareable::Descriptor(file));
+    for (_, guest) in &mut guests {
+        // Who is gone is noted by the service.
+        let _ = guest.sender.send(&ToPe::Welcome(welcome.clone()).write());
+    }
+    let patience = kernel_patience(config, &*device);
+    let rendezvous = Rendezvous::new(launched.size, config.deadline, patience, board.clone());
+    let remotes = guests.into_iter().map(|(pe, Guest { hello, sender, receiver, .. })| Remote {
+        pe,
+        pid: hello.pid,
+        sender,
+        receiver,
+    });
+    let service = Service::new(rendezvous, board.clone(), remotes.collect())?;
+    parts(config, ME, device, &welcome, (exchange, board), Group::Serves(service))
+}
+
+/// Where the rendezvous listens: at a name that nobody can guess, or a port that the kernel chooses.
+fn over(rendezvous: Over) -> std::io::Result<Address> {
+    Ok(match rendezvous {
+        Over::Unix => Address::Unix(format!("oxshmem-rendezvous-{}", Secret::random()?.to_hex())),
+        Over::Tcp(address) => Address::Tcp(SocketAddr::new(address, 0)),
+    })
+}
+
+/// Takes in the others until all have come.
+fn take_in(acceptor: &mut Acceptor, own: &Hello, guests: &mut [Option<Guest>], until: Instant) -> Result<()> {
+    let start = Instant::now();
+    loop {
+        let missing: Vec<u32> = (1..own.size).filter(|pe| guests[*pe as usize].is_none()).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Error::Missing { pe: ME, n_pes: own.size, missing, waited: start.elapsed() });
+        }
+        let come = acceptor.next(left.min(LOOK));
+        let come =
+            come.map_err(|error| not_joined(ME, "taking in the other processes", error.to_string()))?;
+        if let Some(channel) = come {
+            take(channel, own, guests);
+        }
+        for (pe, guest) in (0..).zip(&*guests) {
+            if let Some(Guest { hello, process: Some(process), .. }) = guest
+                && group::has_ended(process)
+            {
+                return Err(lost(pe, hello.pid, "has ended before all had come"));
+            }
+        }
+    }
+}
+
+/// Takes in one that has proven the secret, if it belongs here.
+fn take(mut channel: Channel, own: &Hello, guests: &mut [Option<Guest>]) {
+    let peer = channel.peer();
+    // Who is not understood is not of this job's making.
+    let said = channel.receive(Some(WORD)).ok().and_then(|message| FromPe::read(&message).ok());
+    let Some(FromPe::Hello(hello)) = said else {
+        eprintln!("oxshmem: rendezvous: {peer} did not say who it is");
+        return;
+    };
+    if let Err(error) = check(&hello, own, guests) {
+        eprintln!("oxshmem: rendezvous: refused the process {} ({peer}): {error}", hello.pid);
+        // It may be gone already.
+        let _ = channel.send(&ToPe::Failed { pe: hello.rank, error }.write());
+        return;
+    }
+    let place = hello.rank as usize;
+    let process = group::open_process(hello.pid);
+    let (sender, receiver) = channel.split();
+    guests[place] = Some(Guest { hello, sender, receiver, process });
+}
+
+fn check(hello: &Hello, own: &Hello, guests: &[Option<Guest>]) -> Result<()> {
+    let rank = hello.rank;
+    let differ = |what, theirs: &dyn ToString, ours: &dyn ToString| {
+        Err(Error::ProcessesDiffer { what, one: (rank, theirs.to_string()), other: (ME, ours.to_string()) })
+    };
+    if hello.version != own.version {
+        return differ("the version of oxshmem", &hello.version, &own.version);
+    }
+    if hello.size != own.size {
+        return differ("the number of processes", &hello.size, &own.size);
+    }
+    if hello.host != own.host {
+        return Err(Error::OtherHosts { what: format!("PE {rank} runs on another one than PE {ME}") });
+    }
+    let doing = "saying which PE it is";
+    match guests.get(rank as usize) {
+        Some(None) if rank != ME => Ok(()),
+        Some(Some(other)) => {
+            let why = format!("the process {} has this rank already: two have the same", other.hello.pid);
+            Err(not_joined(rank, doing, why))
+        }
+        _ => {
+            Err(not_joined(rank, doing, format!("there is no such rank for it among {} processes", own.size)))
+        }
+    }
+}
+
+/// Waits until all are ready, compares what they bring, and makes the welcome.
+fn welcome(
+    config: &Config,
+    own: &Hello,
+    device: Arc<dyn Device>,
+    guests: &mut [(u32, Guest)],
+    until: Instant,
+) -> Result<(Arc<dyn Device>, Welcome)> {
+    let mine = ready(config, &*device);
+    let mut peers = vec![peer(own, &mine)];
+    for (pe, guest) in guests {
+        let theirs = ready_of(*pe, own.size, guest, until)?;
+        for ((name, ours), (_, value)) in mine.alike.iter().zip(&theirs.alike) {
+            if ours != value {
+                let (one, other) = ((ME, ours.clone()), (*pe, value.clone()));
+                return Err(Error::ProcessesDiffer { what: intern(name), one, other });
+            }
+        }
+        peers.push(peer(&guest.hello, &theirs));
+    }
+    // Any start does; one that no other job is likely to have shows a handle of that as foreign.
+    let tags = u64::from(std::process::id()).wrapping_mul(0x9e37_79b9) ^ u64::from(own.size);
+    Ok((device, Welcome { peers, tags }))
+}
+
+fn ready_of(pe: u32, n_pes: u32, guest: &mut Guest, until: Instant) -> Result<Ready> {
+    let waited = until.saturating_duration_since(Instant::now()).max(WORD);
+    let pid = guest.hello.pid;
+    let message = guest.receiver.receive(Some(waited)).map_err(|error| match error {
+        WireError::Closed => lost(pe, pid, "has ended its connection while it opened its device"),
+        WireError::Silent { .. } => Error::Missing { pe: ME, n_pes, missing: vec![pe], waited },
+        error => lost(pe, pid, &format!("has a connection that failed: {error}")),
+    })?;
+    match FromPe::read(&message) {
+        Ok(FromPe::Ready(ready)) => Ok(ready),
+        Ok(FromPe::Failed { error, .. }) => Err(Error::PeFailed { pe, cause: Box::new(error) }),
+        _ => Err(lost(pe, pid, "has sent what makes no sense")),
+    }
+}
+
+/// Tells all that have come that nothing comes of it.
+fn turn_away(guests: &mut [(u32, Guest)], failed: u32, cause: &Error) {
+    for (_, guest) in guests {
+        // It may be the one that is gone.
+        let _ = guest.sender.send(&ToPe::Failed { pe: failed, error: cause.clone() }.write());
+    }
+}
+
+fn lost(pe: u32, pid: u32, how: &str) -> Error {
+    Error::PeFailed { pe, cause: Box::new(Error::PeLost { pe, pid, how: how.to_owned() }) }
+}

@@ -1,0 +1,150 @@
+//! How the processes of a job find each other and agree on what they need to know. PE 0's process opens the rendezvous
+//! and publishes a unique id, with a secret that it has just made, where the others look by the job's name; they connect,
+//! prove the secret, say who they are, open their devices, and are welcomed when all have come.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `publication.rs` | where the unique id is published and found |
+//! | `host.rs` | PE 0's part |
+//! | `guest.rs` | the others' part |
+
+mod guest;
+mod host;
+mod publication;
+
+use crate::alloc::Tags;
+use crate::board::Board;
+use crate::config::{Config, Handles};
+use crate::driver::Device;
+use crate::error::{Error, Result};
+use crate::exchange::Exchange;
+use crate::group::{Group, Hello, Peer, Ready, Welcome};
+use crate::job::{Parts, segment_bytes};
+use crate::launched::Launched;
+use crate::wire::Address;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Joins the job as the process that a launcher has started this as: what its job is made of.
+///
+/// # Errors
+/// [`Error::NotJoined`], [`Error::Missing`], [`Error::ProcessesDiffer`], [`Error::OtherHosts`]; a failure of another
+/// process at the same time; what keeps the device from starting.
+pub(crate) fn join(config: &Config, launched: &Launched) -> Result<Parts> {
+    static RUN: AtomicU64 = AtomicU64::new(0);
+    // Runs of one program follow each other on all processes alike.
+    let name = format!("{}:{}", launched.job, RUN.fetch_add(1, Ordering::Relaxed));
+    match launched.rank {
+        0 => host::join(config, launched, &name),
+        _ => guest::join(config, launched, &name),
+    }
+}
+
+/// The first words of this process.
+fn hello(launched: &Launched, exchange: &Exchange) -> Hello {
+    // Where this is not to be had, all processes are taken to be on one host; if they are not, they do not find each
+    // other's sockets.
+    let host = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Hello {
+        rank: launched.rank,
+        size: launched.size,
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: host.trim().to_owned(),
+        exchange: exchange.address().to_string(),
+    }
+}
+
+/// What this process brings to the job.
+fn ready(config: &Config, device: &dyn Device) -> Ready {
+    let info = device.info();
+    let handles = match config.handles {
+        Handles::Descriptors => "descriptors",
+        Handles::Fabric => "fabric",
+    };
+    let alike = [
+        ("the kind of device (OXSHMEM_DEVICE)", if info.emulated { "emulated" } else { "cuda" }.to_owned()),
+        ("the deadline (OXSHMEM_DEADLINE)", format!("{:?}", config.deadline)),
+        ("the heap limit (OXSHMEM_HEAP)", config.heap_limit.map_or("none".into(), |bytes| bytes.to_string())),
+        ("the handles of memory (OXSHMEM_HANDLES)", handles.to_owned()),
+    ];
+    Ready {
+        alike: alike.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        device: info.id,
+        device_name: info.name.clone(),
+        memory: info.memory,
+        granule: info.granule,
+    }
+}
+
+/// What a welcome says of a process.
+fn peer(hello: &Hello, ready: &Ready) -> Peer {
+    Peer {
+        pid: hello.pid,
+        exchange: hello.exchange.clone(),
+        device: ready.device,
+        device_name: ready.device_name.clone(),
+        memory: ready.memory,
+        granule: ready.granule,
+    }
+}
+
+/// Puts together what is known when all have come. The others learn it if that fails.
+fn parts(
+    config: &Config,
+    me: u32,
+    device: Arc<dyn Device>,
+    welcome: &Welcome,
+    (exchange, board): (Exchange, Arc<Board>),
+    group: Group,
+) -> Result<Parts> {
+    let group = Arc::new(group);
+    let parts = try_parts(config, me, device, welcome, (exchange, board), group.clone());
+    parts.inspect_err(|error| group.fail(me, error.clone()))
+}
+
+fn try_parts(
+    config: &Config,
+    me: u32,
+    device: Arc<dyn Device>,
+    welcome: &Welcome,
+    (exchange, board): (Exchange, Arc<Board>),
+    group: Arc<Group>,
+) -> Result<Parts> {
+    let peers = &welcome.peers;
+    let addresses: Vec<Address> = peers.iter().map(|peer| address_of(me, peer)).collect::<Result<_>>()?;
+    exchange.set_peers(addresses);
+    for peer in peers {
+        device.check_reach(&peer.device, &peer.device_name)?;
+    }
+    let sharers = |peer: &Peer| peers.iter().filter(|other| other.device == peer.device).count() as u32;
+    let pes_on_device: Vec<u32> = peers.iter().map(sharers).collect();
+    let granule = peers.iter().map(|peer| peer.granule).max().unwrap_or(1);
+    // An emulated device is this process's own, with its part of the memory.
+    let on_mine = if device.info().emulated { 1 } else { pes_on_device[me as usize] };
+    let mine = segment_bytes(config, &*device, on_mine)?;
+    let least = peers.iter().map(|peer| peer.memory / granule * granule).min().unwrap_or(0);
+    // With a limit it is that of all; else what the smallest device has.
+    let segment = if config.heap_limit.is_some() { mine } else { least };
+    let mut device_of_pe: Vec<Option<Arc<dyn Device>>> = vec![None; peers.len()];
+    device_of_pe[me as usize] = Some(device);
+    Ok(Parts {
+        group,
+        board,
+        device_of_pe,
+        pes_on_device,
+        segment,
+        granule,
+        tags: Tags::From(welcome.tags),
+        exchange: Some(exchange),
+    })
+}
+
+fn address_of(me: u32, peer: &Peer) -> Result<Address> {
+    let bad = |error| not_joined(me, "reading what PE 0 says of the others", format!("{error}"));
+    peer.exchange.parse().map_err(bad)
+}
+
+fn not_joined(pe: u32, doing: &'static str, why: impl Into<String>) -> Error {
+    Error::NotJoined { pe, doing, why: why.into() }
+}

@@ -1,0 +1,535 @@
+//! The rendezvous of the PEs of a job, in the process that serves it: every collective host call meets here, the last
+//! PE to arrive does the common part, and all leave with its result. A PE that fails or returns ends the wait of the
+//! others with an error that names it; a PE that does not come ends it after the deadline. A PE of this process waits in
+//! its own thread; one of another process is told what becomes of its arrival.
+
+use super::call::{Agreed, Arrival, Call};
+use super::message::{RELEASED_BY_ALL, ToPe};
+use super::{Lead, OnFailure, failure_for};
+use crate::alloc::AllocationId;
+use crate::board::{Board, Doing, now};
+use crate::driver::{self, Release};
+use crate::error::{Error, Result};
+use std::fmt::{self, Formatter};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How long a PE that does not come may take, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// While it runs host code.
+    host: u64,
+    /// While it waits for its kernels, whose own waits are bounded.
+    kernels: u64,
+}
+
+/// The PEs of a job.
+pub(crate) struct Rendezvous {
+    patience: Patience,
+    board: Arc<Board>,
+    state: Mutex<State>,
+    changed: Condvar,
+    on_failure: OnceLock<OnFailure>,
+}
+
+struct State {
+    /// By PE.
+    seats: Vec<Seat>,
+    /// The first PE that failed, and how.
+    failed: Option<(u32, Error)>,
+    /// What PEs have released since the last agreement.
+    released: Vec<AllocationId>,
+}
+
+#[derive(Default)]
+struct Seat {
+    /// What it has brought, if it has come to the present rendezvous and waits, and since when.
+    arrival: Option<(Arrival, u64)>,
+    /// What the arrival of a PE that waits was ended with: the rendezvous's result, or why it was sent home. It
+    /// stays until that PE has woken, whatever the others do meanwhile.
+    answer: Option<Result<Agreed>>,
+    /// Whether its closure has returned.
+    returned: bool,
+    /// Ends the device's view that the PE's thread waits.
+    waiting: Option<Release>,
+    /// Leads to the PE if it is another process.
+    afar: Option<Sender<ToPe>>,
+    /// The number of its last arrival, if it is another process.
+    number: u32,
+}
+
+impl fmt::Debug for Rendezvous {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rendezvous").field("patience", &self.patience).finish_non_exhaustive()
+    }
+}
+
+impl Rendezvous {
+    pub(crate) fn new(n_pes: u32, deadline: Duration, kernel_patience: Duration, board: Arc<Board>) -> Self {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4);
+        let seats = (0..n_pes).map(|_| Seat::default()).collect();
+        Self {
+            patience: Patience { host: nanoseconds(deadline), kernels: nanoseconds(kernel_patience) },
+            board,
+            state: Mutex::new(State { seats, failed: None, released: Vec::new() }),
+            changed: Condvar::new(),
+            on_failure: OnceLock::new(),
+        }
+    }
+
+    /// Comes to a rendezvous and waits for the others. `lead` is run once, by the last to arrive, while the
+    /// others wait; every PE passes the same.
+    ///
+    /// # Errors
+    /// Another PE's trouble or failure; [`Error::CallsDiffer`], [`Error::Absent`], [`Error::Returned`]; what
+    /// `lead` returns. If the arrival has trouble of its own, that of another PE may come first.
+    pub(super) fn meet(&self, pe: u32, arrival: Arrival, lead: Option<Lead<'_>>) -> Result<Agreed> {
+        let mut state = self.lock();
+        if let Some(result) = self.arrive(&mut state, pe, arrival, lead) {
+            return result;
+        }
+        loop {
+            if let Some(answer) = self.look(&mut state, pe) {
+                return answer;
+            }
+            let rest = Duration::from_nanos(state.patience_left(pe, self.patience, &self.board));
+            state.seats[pe as usize].waiting = driver::release();
+            let changed = &self.changed;
+            state = driver::waiting(|| {
+                changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0
+            });
+            state.seats[pe as usize].waiting = None;
+        }
+    }
+
+    /// Takes the arrival of a PE of another process, which is told what becomes of it.
+    pub(super) fn arrive_from_afar(&self, pe: u32, arrival: Arrival) {
+        let mut state = self.lock();
+        state.seats[pe as usize].number = arrival.number;
+        if let Some(result) = self.arrive(&mut state, pe, arrival, None) {
+            state.answer(pe, result);
+        }
+        self.look_afar(&mut state);
+    }
+
+    /// Ends the waits of PEs of other processes that have taken too long.
+    pub(super) fn tend(&self) {
+        self.look_afar(&mut self.lock());
+    }
+
+    /// Takes an arrival; its result, if that is known at once.
+    fn arrive(
+        &self,
+        state: &mut State,
+        pe: u32,
+        mut arrival: Arrival,
+        lead: Option<Lead<'_>>,
+    ) -> Option<Result<Agreed>> {
+        state.released.append(&mut arrival.released);
+        // What ended an earlier call says nothing about this one.
+        state.seats[pe as usize].answer = None;
+        if let Some(error) = state.failure_for(pe) {
+            return Some(Err(error));
+        }
+        let recovers = arrival.call.recovers();
+        match (&arrival.trouble, &arrival.recovers_from) {
+            (Some(poison @ Error::Poisoned(_)), _) if !recovers => {
+                state.send_home(poison);
+                self.wake(state);
+                return Some(Err(poison.clone()));
+            }
+            (_, Some(cause)) => {
+                state.send_home(cause);
+                self.wake(state);
+            }
+            _ => {}
+        }
+        if !recovers && let Some(cause) = state.arrivals().find_map(|other| other.recovers_from.clone()) {
+            return Some(Err(cause));
+        }
+        state.seats[pe as usize].arrival = Some((arrival, now()));
+        if state.arrivals().count() < state.seats.len() {
+            return None;
+        }
+        let arrivals = state.seats.iter_mut().filter_map(|seat| Some(seat.arrival.take()?.0));
+        let arrivals: Vec<Arrival> = arrivals.collect();
+        let result = conclude(arrivals, &mut state.released, lead);
+        for (other, seat) in (0..).zip(&mut state.seats) {
+            seat.answer = (other != pe).then(|| result.clone());
+        }
+        self.wake(state);
+        Some(result)
+    }
+
+    /// What has become of the arrival of a PE that waits, if anything.
+    fn look(&self, state: &mut State, pe: u32) -> Option<Result<Agreed>> {
+        let seat = &mut state.seats[pe as usize];
+        if let Some(answer) = seat.answer.take() {
+            return Some(answer);
+        }
+        let since = seat.arrival.as_ref()?.1;
+        if let Some(error) = state.failure_for(pe).or_else(|| state.returned_error(pe)) {
+            state.seats[pe as usize].arrival = None;
+            return Some(Err(error));
+        }
+        if state.patience_left(pe, self.patience, &self.board) > 0 {
+            return None;
+        }
+        // Over for all that came, so that each of them names the same PEs.
+        let absent = state.absent(pe, since, &self.board);
+        for (other, seat) in (0..).zip(&mut state.seats) {
+            if seat.arrival.take().is_some() && other != pe {
+                seat.answer = Some(Err(absent.clone()));
+            }
+        }
+        self.wake(state);
+        Some(Err(absent))
+    }
+
+    /// Tells the PEs of other processes what has become of their arrivals.
+    fn look_afar(&self, state: &mut State) {
+        for pe in 0..state.seats.len() as u32 {
+            if state.seats[pe as usize].afar.is_some()
+                && let Some(answer) = self.look(state, pe)
+            {
+                state.answer(pe, answer);
+            }
+        }
+    }
+
+    /// Wakes those that wait. Their devices know that they are about to run before they do.
+    fn wake(&self, state: &State) {
+        state.seats.iter().filter_map(|seat| seat.waiting.as_ref()).for_each(|release| release());
+        self.changed.notify_all();
+    }
+
+    /// Notes that a PE ended because `failed` failed, and tells the others. Only the first failure counts.
+    pub(crate) fn fail(&self, pe: u32, failed: u32, error: Error) {
+        let mut state = self.lock();
+        state.seats[pe as usize].returned = true;
+        let first = state.failed.is_none();
+        if first {
+            let news = |_| ToPe::Failed { pe: failed, error: error.clone() };
+            state.tell_all(news);
+            state.failed = Some((failed, error));
+        }
+        self.ended(&mut state);
+        drop(state);
+        if first && let Some(then) = self.on_failure.get() {
+            then(failed);
+        }
+    }
+
+    /// Notes that a PE's closure returned, and tells those that wait.
+    pub(crate) fn finish(&self, pe: u32) {
+        let mut state = self.lock();
+        state.seats[pe as usize].returned = true;
+        self.ended(&mut state);
+    }
+
+    /// What follows from the end of a PE.
+    fn ended(&self, state: &mut State) {
+        if state.is_over() {
+            state.tell_all(|_| ToPe::Ended);
+        }
+        self.wake(state);
+        self.look_afar(state);
+    }
+
+    /// Waits until the closures of all PEs have returned, or one has failed.
+    pub(super) fn wait_for_end(&self) {
+        let mut state = self.lock();
+        while !state.is_over() && state.failed.is_none() {
+            state = driver::blocked(|| self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// Whether a PE's closure has returned, or failed.
+    pub(super) fn has_returned(&self, pe: u32) -> bool {
+        self.lock().seats[pe as usize].returned
+    }
+
+    /// Names the way to a PE of another process, or takes it away: then what it was told last has left this process
+    /// when the other end of the way is empty.
+    pub(super) fn set_afar(&self, pe: u32, afar: Option<Sender<ToPe>>) {
+        self.lock().seats[pe as usize].afar = afar;
+    }
+
+    /// The first PE that failed, and how.
+    pub(super) fn failed(&self) -> Option<(u32, Error)> {
+        self.lock().failed.clone()
+    }
+
+    pub(super) fn on_failure(&self, then: OnFailure) {
+        let _ = self.on_failure.set(then);
+        // One that came in between is told twice, which does no harm.
+        if let (Some((pe, _)), Some(then)) = (self.failed(), self.on_failure.get()) {
+            then(pe);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic in `lead` leaves the state as it was before: the arrivals are gone, and there is no answer.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn arrivals(&self) -> impl Iterator<Item = &Arrival> {
+        self.seats.iter().filter_map(|seat| seat.arrival.as_ref().map(|(arrival, _)| arrival))
+    }
+
+    /// Ends the wait of those that have come to a call that is no recovery.
+    fn send_home(&mut self, error: &Error) {
+        for seat in &mut self.seats {
+            if seat.arrival.take_if(|(arrival, _)| !arrival.call.recovers()).is_some() {
+                seat.answer = Some(Err(error.clone()));
+            }
+        }
+    }
+
+    /// Tells a PE of another process what became of its last arrival.
+    fn answer(&mut self, pe: u32, result: Result<Agreed>) {
+        let number = self.seats[pe as usize].number;
+        self.tell(pe, ToPe::Answer { number, result });
+    }
+
+    fn tell(&mut self, pe: u32, news: ToPe) {
+        if let Some(afar) = &self.seats[pe as usize].afar {
+            // A PE whose connection has ended is lost, which is noted elsewhere.
+            let _ = afar.send(news);
+        }
+    }
+
+    fn tell_all(&mut self, news: impl Fn(u32) -> ToPe) {
+        (0..self.seats.len() as u32).for_each(|pe| self.tell(pe, news(pe)));
+    }
+
+    fn is_over(&self) -> bool {
+        self.seats.iter().all(|seat| seat.returned)
+    }
+
+    fn failure_for(&self, pe: u32) -> Option<Error> {
+        failure_for(pe, self.failed.clone())
+    }
+
+    fn call_of(&self, pe: u32) -> String {
+        self.seats[pe as usize]
+            .arrival
+            .as_ref()
+            .map(|(arrival, _)| arrival.call.to_string())
+            .unwrap_or_default()
+    }
+
+    fn returned_error(&self, pe: u32) -> Option<Error> {
+        let returned: Vec<u32> =
+            self.missing().into_iter().filter(|&other| self.seats[other as usize].returned).collect();
+        (!returned.is_empty()).then(|| Error::Returned { pe, call: self.call_of(pe), returned })
+    }
+
+    /// How much longer the missing PEs may take, for one that waits.
+    fn patience_left(&self, pe: u32, patience: Patience, board: &Board) -> u64 {
+        let Some((_, start)) = self.seats[pe as usize].arrival else { return 0 };
+        let until = |pe: u32| match board.doing(pe) {
+            Doing::Host(since) => since.max(start).saturating_add(patience.host),
+            Doing::Kernels(since) => since.max(start).saturating_add(patience.kernels),
+        };
+        let first = self.missing().into_iter().map(until).min();
+        first.map_or(patience.host, |first| first.saturating_sub(now()))
+    }
+
+    fn absent(&self, pe: u32, since: u64, board: &Board) -> Error {
+        let missing = self.missing();
+        let waits = |pe: &u32| matches!(board.doing(*pe), Doing::Kernels(_));
+        let in_kernels = missing.iter().copied().filter(waits).collect();
+        let waited = Duration::from_nanos(now().saturating_sub(since));
+        Error::Absent { pe, call: self.call_of(pe), missing, in_kernels, waited }
+    }
+
+    fn missing(&self) -> Vec<u32> {
+        (0..).zip(&self.seats).filter(|(_, seat)| seat.arrival.is_none()).map(|(pe, _)| pe).collect()
+    }
+}
+
+fn conclude(
+    mut arrivals: Vec<Arrival>,
+    released: &mut Vec<AllocationId>,
+    lead: Option<Lead<'_>>,
+) -> Result<Agreed> {
+    for (pe, arrival) in (0..).zip(&arrivals) {
+        if let Some(cause) = &arrival.trouble {
+            return Err(match cause {
+                // A poisoned job is poisoned for all, and so is a heap that cannot grow; other trouble is one PE's.
+                Error::Poisoned(_) => cause.clone(),
+                Error::OutOfMemory { .. } if matches!(arrival.call, Call::Taken(_)) => cause.clone(),
+                _ => Error::PeFailed { pe, cause: Box::new(cause.root().clone()) },
+            });
+        }
+    }
+    if arrivals.iter().any(|arrival| arrival.call != arrivals[0].call) {
+        return Err(Error::CallsDiffer { calls: arrivals.iter().map(|a| a.call.to_string()).collect() });
+    }
+    let gathered = arrivals.iter_mut().map(|arrival| std::mem::take(&mut arrival.data)).collect();
+    // What is told to other processes has a largest size; threads need not wait for the rest.
+    let most = if lead.is_some() { released.len() } else { released.len().min(RELEASED_BY_ALL) };
+    let released = released.drain(..most).collect();
+    let mut agreed = Agreed { released, gathered: Arc::new(gathered), allocated: None };
+    if let Some(lead) = lead {
+        lead(&mut agreed)?;
+    }
+    Ok(agreed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pes(n_pes: u32, deadline: Duration) -> Rendezvous {
+        Rendezvous::new(n_pes, deadline, 10 * deadline, Arc::new(Board::new(n_pes).unwrap()))
+    }
+
+    fn arrival(call: Call) -> Arrival {
+        Arrival::at(call)
+    }
+
+    /// What is passed where nobody may lead.
+    fn nobody() -> Option<Lead<'static>> {
+        Some(Box::new(|_| unreachable!()))
+    }
+
+    fn all(
+        n: u32,
+        group: &Rendezvous,
+        each: impl Fn(u32) -> Option<Result<Agreed>> + Sync,
+    ) -> Vec<Option<String>> {
+        let _ = group;
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..n)
+                .map(|pe| {
+                    scope.spawn({
+                        let each = &each;
+                        move || each(pe)
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|t| t.join().unwrap().and_then(|r| r.err()).map(|error| error.to_string()))
+                .collect()
+        })
+    }
+
+    #[test]
+    fn the_last_to_arrive_leads_and_all_get_the_result() {
+        let (group, led) = (pes(4, Duration::from_secs(10)), Mutex::new(0));
+        let errors = all(4, &group, |pe| {
+            for _ in 0..100 {
+                let lead = |_: &mut Agreed| {
+                    *led.lock().unwrap() += 1;
+                    Ok(())
+                };
+                group.meet(pe, arrival(Call::BarrierAll), Some(Box::new(lead))).unwrap();
+            }
+            None
+        });
+        assert_eq!(errors, [const { None }; 4]);
+        assert_eq!(*led.lock().unwrap(), 100);
+    }
+
+    #[test]
+    fn different_calls_are_an_error_on_every_pe() {
+        let group = pes(3, Duration::from_secs(10));
+        let errors = all(3, &group, |pe| {
+            let call = if pe == 1 { Call::BarrierAll } else { Call::Free(AllocationId(7)) };
+            Some(group.meet(pe, arrival(call), nobody()))
+        });
+        for error in errors {
+            let error = error.unwrap();
+            assert!(error.contains("PE 0: free of allocation #7; PE 1: barrier_all"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_pe_that_does_not_come_is_named_after_the_deadline() {
+        let group = pes(3, Duration::from_millis(50));
+        let errors =
+            all(3, &group, |pe| (pe != 1).then(|| group.meet(pe, arrival(Call::BarrierAll), nobody())));
+        for pe in [0, 2] {
+            assert!(errors[pe].as_ref().unwrap().contains("missing: PE 1;"), "{errors:?}");
+        }
+    }
+
+    #[test]
+    fn a_pe_that_waits_for_its_kernels_may_take_longer() {
+        let deadline = Duration::from_millis(50);
+        let group = pes(2, deadline);
+        let errors = all(2, &group, |pe| {
+            if pe == 1 {
+                group.board.set_doing(1, true);
+                std::thread::sleep(4 * deadline);
+                group.board.set_doing(1, false);
+            }
+            Some(group.meet(pe, arrival(Call::BarrierAll), None))
+        });
+        assert_eq!(errors, [None, None]);
+    }
+
+    #[test]
+    fn a_pe_that_was_sent_home_leaves_nothing_behind() {
+        let group = pes(2, Duration::from_secs(60));
+        let errors = all(2, &group, |pe| {
+            if pe == 1 {
+                // Sends PE 0 home.
+                let mut state = group.lock();
+                while state.seats[0].arrival.is_none() {
+                    state = group.changed.wait_timeout(state, Duration::from_millis(1)).unwrap().0;
+                }
+                state.send_home(&Error::other("go home"));
+                group.wake(&state);
+                return None;
+            }
+            Some(group.meet(pe, arrival(Call::BarrierAll), nobody()))
+        });
+        assert_eq!(errors[0].as_deref(), Some("go home"));
+        // Nothing of it is left, and if there were, it would say nothing about the next call.
+        assert!(group.lock().seats[0].answer.is_none());
+        group.lock().seats[0].answer = Some(Err(Error::other("stale")));
+        let errors = all(2, &group, |pe| Some(group.meet(pe, arrival(Call::BarrierAll), None)));
+        assert_eq!(errors, [None, None]);
+    }
+
+    #[test]
+    fn a_pe_that_wakes_late_gets_the_result_of_its_own_rendezvous() {
+        let group = pes(2, Duration::from_millis(20));
+        // PE 0 has come and sleeps; PE 1 ends that rendezvous, then waits in vain at the next one.
+        group.lock().seats[0].arrival = Some((arrival(Call::BarrierAll), now()));
+        assert!(group.meet(1, arrival(Call::BarrierAll), None).is_ok());
+        let error = group.meet(1, arrival(Call::BarrierAll), nobody()).unwrap_err();
+        assert!(matches!(error, Error::Absent { pe: 1, .. }), "{error}");
+        assert!(matches!(group.lock().seats[0].answer, Some(Ok(_))));
+    }
+
+    #[test]
+    fn a_pe_that_fails_or_returns_ends_the_wait() {
+        let group = pes(2, Duration::from_secs(60));
+        let errors = all(2, &group, |pe| {
+            if pe == 1 {
+                group.finish(1);
+                return None;
+            }
+            Some(group.meet(pe, arrival(Call::BarrierAll), nobody()))
+        });
+        assert!(errors[0].as_ref().unwrap().contains("PE 1 already returned"), "{errors:?}");
+
+        let group = pes(2, Duration::from_secs(60));
+        let errors = all(2, &group, |pe| {
+            if pe == 1 {
+                group.fail(1, 1, Error::other("no luck"));
+                return None;
+            }
+            Some(group.meet(pe, arrival(Call::BarrierAll), nobody()))
+        });
+        assert_eq!(errors[0].as_ref().unwrap(), "PE 1 failed: no luck");
+    }
+}

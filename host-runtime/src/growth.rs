@@ -1,0 +1,77 @@
+//! Growth of the heap when each PE is a process: every one takes memory of its own device and offers it to the others,
+//! takes what they offer, maps all of it, and only when all have done so does the heap count as grown. A step that
+//! fails on one PE is taken back on all.
+
+use crate::error::{Error, Result};
+use crate::exchange::{Exchange, Piece};
+use crate::fault;
+use crate::group::Call;
+use crate::pe::Pe;
+use std::sync::atomic::Ordering;
+
+impl Pe {
+    /// Collective among processes. Puts memory behind the first `goal` bytes of every segment, or changes nothing;
+    /// `prepare` makes the own part ready before others use it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if a device has not got it; a PE's failure.
+    pub(crate) fn grow(
+        &self,
+        exchange: &Exchange,
+        goal: u64,
+        prepare: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let grown = self.try_to_grow(exchange, goal, prepare);
+        exchange.withdraw();
+        let mut heap = self.job.heap();
+        match grown {
+            Ok(()) => heap.space().grown(goal),
+            Err(_) => heap.space().give_back(),
+        }
+        self.job.mapped.store(heap.mapped(), Ordering::Release);
+        grown
+    }
+
+    fn try_to_grow(
+        &self,
+        exchange: &Exchange,
+        goal: u64,
+        prepare: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let taken = self.take(exchange, goal);
+        fault::point("taken", self.me);
+        self.agree(Call::Taken(goal), taken)?;
+        let mapped = self.map(exchange, goal).and_then(|()| prepare());
+        fault::point("mapped", self.me);
+        self.agree(Call::Mapped(goal), mapped)
+    }
+
+    /// Takes own memory and offers it.
+    fn take(&self, exchange: &Exchange, goal: u64) -> Result<()> {
+        let mut heap = self.job.heap();
+        let missing = goal - heap.mapped();
+        if let Err(error) = heap.space().take(goal) {
+            return Err(match error {
+                Error::OutOfMemory { .. } => heap.out_of_memory(missing),
+                other => other,
+            });
+        }
+        exchange.offer(Piece::Heap(goal), heap.space().export(self.me)?);
+        Ok(())
+    }
+
+    /// Takes what the others offer, and maps all.
+    fn map(&self, exchange: &Exchange, goal: u64) -> Result<()> {
+        for pe in (0..self.job.n_pes).filter(|pe| *pe != self.me) {
+            let lost = || self.job.group.failure_for(self.me);
+            let shareable = exchange.fetch(pe, Piece::Heap(goal), self.job.deadline, &lost)?;
+            self.job.heap().space().import(pe, shareable, goal)?;
+        }
+        self.job.heap().space().map()
+    }
+
+    /// Meets the others at a step of the growth.
+    fn agree(&self, call: Call, step: Result<()>) -> Result<()> {
+        self.meet(call, step.err(), |_| Ok(None)).map(drop)
+    }
+}

@@ -1,0 +1,92 @@
+//! The PEs of this process from their start to their end.
+
+use crate::bootstrap;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::fault;
+use crate::job::Job;
+use crate::pe::Pe;
+use oxshmem_device::abi::control;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The PEs of this process, ready to run.
+#[derive(Debug)]
+pub(crate) struct Process {
+    job: Arc<Job>,
+    pes: Vec<Arc<Pe>>,
+}
+
+impl Process {
+    /// Makes the PEs that the configuration gives to this process.
+    ///
+    /// # Errors
+    /// Those of [`Config::run`], before anything runs.
+    pub(crate) fn start(config: &Config) -> Result<Self> {
+        config.check()?;
+        let Some(launched) = &config.launched else {
+            let process = Self::of(Arc::new(Job::of_threads(config)?))?;
+            process.pes.iter().try_for_each(|pe| pe.reset_control())?;
+            return Ok(process);
+        };
+        let parts = bootstrap::join(config, launched)?;
+        fault::point("joined", launched.rank);
+        let me = launched.rank;
+        // From here on the others wait for this PE.
+        let group = parts.group.clone();
+        let started = Job::new(config, parts).and_then(|job| {
+            let process = Self::of(Arc::new(job))?;
+            process.start_heap()?;
+            Ok(process)
+        });
+        started.inspect_err(|error| group.fail(me, error.clone()))
+    }
+
+    fn of(job: Arc<Job>) -> Result<Self> {
+        let pes: Vec<Arc<Pe>> = job.own_pes().map(|me| Pe::new(&job, me)).collect::<Result<_>>()?;
+        for pe in &pes {
+            job.stop.add(pe.copies.clone(), pe.base());
+        }
+        let stop = job.stop.clone();
+        job.group.on_failure(Box::new(move |failed| stop.now(failed)));
+        Ok(Self { job, pes })
+    }
+
+    /// Gives the heap its first memory, which holds the control areas.
+    fn start_heap(&self) -> Result<()> {
+        for pe in &self.pes {
+            let goal = self.job.heap().space().growth_to(control::BYTES);
+            if let (Some(exchange), Some(goal)) = (&self.job.exchange, goal) {
+                pe.grow(exchange, goal, || pe.reset_control())?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn pes(&self) -> &[Arc<Pe>] {
+        &self.pes
+    }
+
+    /// Waits for the other PEs of the job and for the kernels of this process's, and closes the run. If a kernel does
+    /// not end, what it may use is leaked, and nobody waits for it.
+    ///
+    /// # Errors
+    /// The first failure of any PE.
+    pub(crate) fn end(self) -> Result<()> {
+        self.job.group.wait_for_end();
+        let drained: Vec<Result<()>> = self.pes.iter().map(|pe| pe.drain()).collect();
+        self.job.ended.store(true, Ordering::Release);
+        self.job.stop.close();
+        if drained.iter().any(|drained| matches!(drained, Err(Error::StreamStuck { .. }))) {
+            self.pes.iter().for_each(|pe| std::mem::forget(pe.clone()));
+            self.job.device_of_pe.iter().flatten().for_each(|device| device.abandon());
+        }
+        match self.job.group.failed() {
+            Some((pe, cause)) if self.pes.iter().all(|own| own.me != pe) => {
+                Err(Error::PeFailed { pe, cause: Box::new(cause) })
+            }
+            Some((_, cause)) => Err(cause),
+            None => drained.into_iter().collect(),
+        }
+    }
+}

@@ -7,6 +7,7 @@ use crate::config::{Config, Rendezvous as Over};
 use crate::driver::{self, Device, Shareable};
 use crate::error::{Error, Result};
 use crate::exchange::{Exchange, Piece};
+use crate::fault;
 use crate::group::{self, FromPe, Group, Hello, Ready, Remote, Rendezvous, Service, ToPe, Welcome};
 use crate::intern::intern;
 use crate::job::{Parts, kernel_patience};
@@ -35,6 +36,7 @@ struct Guest {
 /// See [`super::join`].
 pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<Parts> {
     let until = Instant::now() + config.join_deadline;
+    fault::point("start", ME);
     let refused = |error: std::io::Error| not_joined(ME, "opening the rendezvous", error.to_string());
     let secret = Secret::random().map_err(refused)?;
     let listener = Listener::bind(&over(config.rendezvous).map_err(refused)?).map_err(refused)?;
@@ -54,6 +56,7 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     });
     let mut guests: Vec<(u32, Guest)> =
         (0..).zip(guests).filter_map(|(pe, guest)| Some((pe, guest?))).collect();
+    fault::point("connected", ME);
     let joined = taken_in.and(devices).and_then(|devices| {
         let device = devices.into_iter().next().ok_or_else(|| Error::other("there is no device"))?;
         welcome(config, &own, device, &mut guests, until)

@@ -15,7 +15,7 @@ if [ "$1" = -d ]; then
     echo start >> "$D/calls"
     [ -n "$BROKEN" ] && { echo "the fake is out of order" >&2; exit 1; }
     setsid sh -c 'trap "" TERM; [ -z "$DEAF" ] && trap "exit 0" TERM
-        sleep 600 & echo $$ $! > "$D/daemon"; echo $$ > "$CUDA_MPS_PIPE_DIRECTORY/pid"; wait; wait' &
+        sleep 600 & echo $$ $! > "$D/daemon"; echo $$ > "$D/pid"; mv "$D/pid" "$CUDA_MPS_PIPE_DIRECTORY"; wait; wait' &
     exit 0
 fi
 read words

@@ -27,6 +27,7 @@ impl Process {
         let Some(launched) = &config.launched else {
             let process = Self::of(Arc::new(Job::of_threads(config)?))?;
             process.pes.iter().try_for_each(|pe| pe.reset_control())?;
+            process.can_be_stopped();
             return Ok(process);
         };
         let parts = bootstrap::join(config, launched)?;
@@ -37,6 +38,7 @@ impl Process {
         let started = Job::new(config, parts).and_then(|job| {
             let process = Self::of(Arc::new(job))?;
             process.start_heap()?;
+            process.can_be_stopped();
             Ok(process)
         });
         started.inspect_err(|error| group.fail(me, error.clone()))
@@ -44,9 +46,6 @@ impl Process {
 
     fn of(job: Arc<Job>) -> Result<Self> {
         let pes: Vec<Arc<Pe>> = job.own_pes().map(|me| Pe::new(&job, me)).collect::<Result<_>>()?;
-        for pe in &pes {
-            job.stop.add(pe.copies.clone(), pe.base());
-        }
         let stop = job.stop.clone();
         job.group.on_failure(Box::new(move |failed| stop.now(failed)));
         Ok(Self { job, pes })
@@ -61,6 +60,11 @@ impl Process {
             }
         }
         Ok(())
+    }
+
+    /// From here on a failure reaches the kernels: the control areas are mapped and reset.
+    fn can_be_stopped(&self) {
+        self.pes.iter().for_each(|pe| self.job.stop.add(pe.copies.clone(), pe.base()));
     }
 
     pub(crate) fn pes(&self) -> &[Arc<Pe>] {

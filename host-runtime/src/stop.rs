@@ -3,13 +3,14 @@
 
 use crate::driver::Queue;
 use oxshmem_device::abi::control;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The abort words of the PEs of this process, while their heaps are mapped.
 #[derive(Debug, Default)]
 pub(crate) struct Stop {
-    set: AtomicBool,
+    /// 1 + the PE that has failed, or 0: what the abort words are to hold.
+    abort: AtomicU64,
     /// A queue that reaches it, and the address of the heap, of each PE.
     heaps: Mutex<Vec<(Arc<dyn Queue>, u64)>>,
 }
@@ -17,27 +18,38 @@ pub(crate) struct Stop {
 impl Stop {
     /// Whether a PE has failed.
     pub(crate) fn is_set(&self) -> bool {
-        self.set.load(Ordering::Acquire)
+        self.abort.load(Ordering::Acquire) != 0
     }
 
-    /// Adds a PE of this process.
+    fn heaps(&self) -> MutexGuard<'_, Vec<(Arc<dyn Queue>, u64)>> {
+        self.heaps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a PE of this process, whose control area is mapped and ready: a PE may fail before, and even have failed.
     pub(crate) fn add(&self, copies: Arc<dyn Queue>, base: u64) {
-        self.heaps.lock().unwrap_or_else(PoisonError::into_inner).push((copies, base));
+        let mut heaps = self.heaps();
+        heaps.push((copies, base));
+        self.write(&heaps[heaps.len() - 1..]);
     }
 
     /// Tells all kernels that PE `failed` has failed.
     pub(crate) fn now(&self, failed: u32) {
-        self.set.store(true, Ordering::Release);
-        let abort = (1 + u64::from(failed)).to_ne_bytes();
-        for (copies, base) in self.heaps.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        self.abort.store(1 + u64::from(failed), Ordering::Release);
+        // A heap that is added meanwhile is there now, or whoever adds it sees what was stored.
+        self.write(&self.heaps());
+    }
+
+    fn write(&self, heaps: &[(Arc<dyn Queue>, u64)]) {
+        let abort = self.abort.load(Ordering::Acquire);
+        for (copies, base) in heaps.iter().filter(|_| abort != 0) {
             // SAFETY: the abort word of a mapped control area; kernels reach it by atomic accesses of 8 bytes.
             // If the write fails, kernels give up at their deadlines.
-            let _ = unsafe { copies.write(base + control::ABORT, &abort) };
+            let _ = unsafe { copies.write(base + control::ABORT, &abort.to_ne_bytes()) };
         }
     }
 
     /// Forgets the heaps, which are about to go.
     pub(crate) fn close(&self) {
-        self.heaps.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.heaps().clear();
     }
 }

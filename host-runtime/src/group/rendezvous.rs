@@ -198,8 +198,17 @@ impl Rendezvous {
         }
     }
 
-    /// Wakes those that wait. Their devices know that they are about to run before they do.
-    fn wake(&self, state: &State) {
+    /// Wakes those that wait. Their devices know that they are about to run before they do. Those of other processes are
+    /// told at once, so that what follows reaches them later.
+    fn wake(&self, state: &mut State) {
+        for pe in 0..state.seats.len() as u32 {
+            let seat = &mut state.seats[pe as usize];
+            if seat.afar.is_some()
+                && let Some(answer) = seat.answer.take()
+            {
+                state.answer(pe, answer);
+            }
+        }
         state.seats.iter().filter_map(|seat| seat.waiting.as_ref()).for_each(|release| release());
         self.changed.notify_all();
     }
@@ -486,7 +495,7 @@ mod tests {
                     state = group.changed.wait_timeout(state, Duration::from_millis(1)).unwrap().0;
                 }
                 state.send_home(&Error::other("go home"));
-                group.wake(&state);
+                group.wake(&mut state);
                 return None;
             }
             Some(group.meet(pe, arrival(Call::BarrierAll), nobody()))
@@ -508,6 +517,30 @@ mod tests {
         let error = group.meet(1, arrival(Call::BarrierAll), nobody()).unwrap_err();
         assert!(matches!(error, Error::Absent { pe: 1, .. }), "{error}");
         assert!(matches!(group.lock().seats[0].answer, Some(Ok(_))));
+    }
+
+    #[test]
+    fn a_pe_of_another_process_is_told_at_once_and_in_order() {
+        let group = pes(3, Duration::from_millis(20));
+        let (ways, news): (Vec<_>, Vec<_>) = (0..2).map(|_| std::sync::mpsc::channel()).unzip();
+        (1..).zip(ways).for_each(|(pe, way)| group.set_afar(pe, Some(way)));
+        let come = |pe, number| group.arrive_from_afar(pe, Arrival { number, ..arrival(Call::BarrierAll) });
+        // PE 0 comes last: nobody looks after the others for it.
+        (1..3).for_each(|pe| come(pe, 1));
+        group.meet(0, arrival(Call::BarrierAll), None).unwrap();
+        for news in &news {
+            assert!(matches!(news.try_recv(), Ok(ToPe::Answer { number: 1, result: Ok(_) })));
+        }
+        // PE 2 does not come, which PE 0 notices first, and fails by it.
+        come(1, 2);
+        let absent = group.meet(0, arrival(Call::BarrierAll), None).unwrap_err();
+        group.fail(0, 0, absent);
+        let answer = news[0].try_recv();
+        assert!(
+            matches!(answer, Ok(ToPe::Answer { number: 2, result: Err(Error::Absent { .. }) })),
+            "{answer:?}"
+        );
+        assert!(matches!(news[0].try_recv(), Ok(ToPe::Failed { pe: 0, .. })));
     }
 
     #[test]

@@ -7,10 +7,11 @@ use crate::driver::{self, Device, Shareable};
 use crate::error::{Error, Result};
 use crate::exchange::{Exchange, Piece};
 use crate::fault;
-use crate::group::{self, FromPe, Group, Link, ToPe, Welcome};
+use crate::group::{FromPe, Group, Link, ToPe, Welcome};
 use crate::job::Parts;
 use crate::launched::Launched;
 use crate::wire::{self, Channel, Receiver, Sender, WireError};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,7 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     // PE 0 waits for the others as long as it may, and then says so.
     let left = until.saturating_duration_since(Instant::now()) + HANDSHAKE;
     let welcome = welcomed(me, &mut receiver, left)?;
-    let board = Arc::new(fetch_board(config, me, &exchange, &welcome)?);
+    let board = Arc::new(fetch_board(config, me, &exchange, &welcome, &mut receiver)?);
     let server = welcome.peers[0].pid;
     let link = Link::new(me, server, config.deadline, board.clone(), (sender, receiver))?;
     parts(config, me, device, &welcome, (exchange, board), Group::Linked(link))
@@ -54,13 +55,21 @@ fn open(config: &Config) -> Result<Arc<dyn Device>> {
 }
 
 fn say(me: u32, sender: &mut Sender, message: &FromPe) -> Result<()> {
-    sender.send(&message.write()).map_err(|error| not_joined(me, "speaking to PE 0", error.to_string()))
+    match sender.send(&message.write()) {
+        // What PE 0 said last, or that it is gone, shows where its answer is read.
+        Ok(()) | Err(WireError::Closed) => Ok(()),
+        Err(error) => Err(not_joined(me, "speaking to PE 0", error.to_string())),
+    }
 }
 
 /// Waits for all others, or for what has become of them.
 fn welcomed(me: u32, receiver: &mut Receiver, left: Duration) -> Result<Welcome> {
-    let doing = "waiting for the other processes";
-    let message = receiver.receive(Some(left)).map_err(|error| match error {
+    told(me, "waiting for the other processes", receiver.receive(Some(left)))
+}
+
+/// What PE 0 says before it serves: a welcome, or why there is none.
+fn told(me: u32, doing: &'static str, said: Result<Vec<u8>, WireError>) -> Result<Welcome> {
+    let message = said.map_err(|error| match error {
         WireError::Closed => {
             let how = "has ended its connection before all had come".to_owned();
             Error::PeFailed { pe: 0, cause: Box::new(Error::PeLost { pe: 0, pid: 0, how }) }
@@ -76,20 +85,24 @@ fn welcomed(me: u32, receiver: &mut Receiver, left: Duration) -> Result<Welcome>
     }
 }
 
-/// Opens the words that all PEs share.
-fn fetch_board(config: &Config, me: u32, exchange: &Exchange, welcome: &Welcome) -> Result<Board> {
+/// Opens the words that all PEs share. Until then nobody else listens to PE 0.
+fn fetch_board(
+    config: &Config,
+    me: u32,
+    exchange: &Exchange,
+    welcome: &Welcome,
+    receiver: &mut Receiver,
+) -> Result<Board> {
+    let doing = "opening the words that PEs share";
     let peers = welcome.peers.iter().map(|peer| address_of(me, peer));
     exchange.set_peers(peers.collect::<Result<_>>()?);
-    let server = group::open_process(welcome.peers[0].pid);
-    let lost = || {
-        let ended = server.as_ref().is_some_and(group::has_ended);
-        let cause = || Error::PeLost { pe: 0, pid: welcome.peers[0].pid, how: "has ended".into() };
-        ended.then(|| Error::PeFailed { pe: 0, cause: Box::new(cause()) })
+    let receiver = RefCell::new(receiver);
+    let lost = || match receiver.borrow_mut().receive(Some(Duration::ZERO)) {
+        Err(WireError::Silent { .. }) => None,
+        said => told(me, doing, said).err(),
     };
     match exchange.fetch(0, Piece::Board, config.deadline, &lost)? {
         Shareable::Descriptor(file) => Board::open(config.pes, file),
-        Shareable::Fabric(_) => {
-            Err(not_joined(me, "opening the words that PEs share", "PE 0 sent no descriptor"))
-        }
+        Shareable::Fabric(_) => Err(not_joined(me, doing, "PE 0 sent no descriptor")),
     }
 }

@@ -122,7 +122,7 @@ impl Exchange {
         let peers = self.peers.get().map_or(&[][..], Vec::as_slice);
         let address = peers.get(from as usize).ok_or_else(|| failed("its socket is not known".into()))?;
         loop {
-            fault::point("exchange", self.me);
+            fault::point(piece.name(), self.me);
             let why = match self.attempt(address, piece) {
                 Ok(shareable) => return Ok(shareable),
                 Err(why) => why,
@@ -194,6 +194,14 @@ fn find(wanted: Piece, offers: &[(Piece, Shareable)]) -> (Answer, Option<OwnedFd
 }
 
 impl Piece {
+    /// Its fault point.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Board => "board",
+            Self::Heap(_) => "exchange",
+        }
+    }
+
     fn write(self) -> Vec<u8> {
         let mut to = Writer::new();
         match self {

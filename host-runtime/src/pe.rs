@@ -394,6 +394,7 @@ impl Pe {
     pub(crate) fn finish(&self) {
         fault::point("end", self.me);
         self.job.group.finish(self.me);
+        fault::point("ended", self.me);
     }
 
     /// Who this is, for messages.

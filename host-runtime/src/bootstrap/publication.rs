@@ -25,9 +25,11 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from
 
 /// The address of a job of this user.
 fn address(job: &str) -> std::io::Result<SocketAddr> {
-    // As long as a name may be whatever the job is called, and another for each user.
+    // As long as a name may be whatever the job is called, and another for each user; in digits, as it stands in lists of
+    // sockets.
     let digest = Sha256::new().chain_update(geteuid().as_raw().to_le_bytes()).chain_update(job).finalize();
-    SocketAddr::from_abstract_name([b"oxshmem-job-", &digest[..]].concat())
+    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    SocketAddr::from_abstract_name(format!("oxshmem-job-{digits}"))
 }
 
 /// A published id. Dropped, it is withdrawn.

@@ -1,0 +1,94 @@
+//! The fault table: jobs of three processes, of which one dies, stops or fails at a given point. The others must end by
+//! themselves with an error that names it, soon, and nothing may be left behind.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `table.rs` | the rows |
+//! | `pe.rs` | what a process of a row does |
+//! | `said.rs` | what it says of its errors |
+//! | `expected.rs` | what it should say |
+//! | `row.rs` | runs a row and judges it |
+//! | `processes.rs` | the processes of a row |
+//! | `traces.rs` | what a row has left behind |
+
+mod expected;
+mod pe;
+mod processes;
+mod row;
+mod said;
+mod table;
+mod traces;
+
+use row::Bench;
+use std::process::ExitCode;
+use table::{Point, Row};
+
+/// PEs of each job.
+const PES: u32 = 3;
+/// The first argument of a process that is one PE of a row.
+const AS_PE: &str = "--pe";
+
+/// The program: the whole table, or the rows whose name contains the argument.
+pub fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [AS_PE, number] => {
+            match number.parse().ok().and_then(|number: usize| table::rows().get(number).copied()) {
+                Some(row) => pe::main(row),
+                None => usage(),
+            }
+        }
+        [] => all(""),
+        [filter] if !filter.starts_with('-') => all(filter),
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("faults: at most one argument, a part of the names of the rows to run");
+    ExitCode::from(2)
+}
+
+fn all(filter: &str) -> ExitCode {
+    match run(filter) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("faults: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the rows that the filter names; whether all are as they should be.
+fn run(filter: &str) -> std::io::Result<bool> {
+    let rows = table::rows();
+    let mut bench = Bench::new()?;
+    let (mut ran, mut wrong) = (0, 0);
+    for (number, row) in rows.iter().enumerate() {
+        // The first is a job that nothing happens to. It tells what the others run on.
+        if row.point != Point::Nowhere && !row.name().contains(filter) {
+            continue;
+        }
+        let judged = bench.run(number, *row)?;
+        println!("{}", judged.line);
+        if let Some(why) = judged.wrong {
+            eprint!("{why}");
+            wrong += 1;
+        }
+        if row.point == Point::Nowhere && wrong > 0 {
+            return Err(std::io::Error::other("a job that nothing happens to does not run here"));
+        }
+        ran += 1;
+    }
+    println!("faults: {ran} rows, {wrong} wrong");
+    Ok(wrong == 0 && ran > usize::from(filter.is_empty()))
+}
+
+impl Row {
+    /// Whether this process is the PE to which it happens.
+    fn is_victim(self, pe: u32) -> bool {
+        self.victim == pe && self.point != Point::Nowhere
+    }
+}

@@ -1,0 +1,158 @@
+//! What a process of a row does: it comes to the row's point as every PE, and there it dies or sees what it is told.
+
+use super::said::{self, Said};
+use super::table::{Point, Row, What};
+use crate::kernels::failures::wait_for_ever;
+use crate::kernels::scope;
+use oxshmem::{Error, LaunchConfig, Result, Shmem};
+use rustix::process::{Signal, getpid, kill_process};
+use std::io::{Read, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// One that must not come to a call sleeps this long: longer than any row may take.
+const FOR_EVER: Duration = Duration::from_secs(600);
+/// More than the heap has before.
+const GROWTH: usize = 16 << 20;
+
+/// One PE of a row.
+pub(super) fn main(row: Row) -> ExitCode {
+    let result = oxshmem::run(|shmem| body(&shmem, row));
+    say(&Said::Run(said::result(&result)));
+    if let Err(error) = &result {
+        eprintln!("{error}");
+    }
+    if row.point == Point::Returned && own_rank() == Some(row.victim) {
+        die();
+    }
+    ExitCode::from(u8::from(result.is_err()))
+}
+
+fn own_rank() -> Option<u32> {
+    std::env::var("RANK").ok()?.parse().ok()
+}
+
+fn say(said: &Said) {
+    // Whole lines at once; nobody may be listening any more.
+    let _ = writeln!(std::io::stdout(), "{}", said.line());
+}
+
+/// Says what the row's call returned, and passes it on.
+fn call<T>(result: Result<T>) -> Result<()> {
+    say(&Said::Call(said::result(&result)));
+    result.map(drop)
+}
+
+/// Waits for the word to go on, which is the end of the input.
+fn hold() {
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+fn die() {
+    // It does not return: this signal cannot be caught.
+    let _ = kill_process(getpid(), Signal::KILL);
+}
+
+/// Has the runtime kill this process at its next point of this name.
+fn arm(name: &str, me: u32) {
+    // SAFETY: other threads of this process that read the environment do so through the standard library, which keeps
+    // order between them and this; C code has read it when the device was opened.
+    unsafe { std::env::set_var("OXSHMEM_FAULT", format!("{name}:{me}")) };
+}
+
+fn body(shmem: &Shmem, row: Row) -> Result<()> {
+    let me = shmem.my_pe();
+    let is_victim = row.is_victim(me);
+    let signals = shmem.alloc_signals(1)?;
+    let data = shmem.alloc_from_fn(1000, |i| i as u32 + me)?;
+    if me == 0 {
+        say(&Said::Device(shmem.device_name().to_owned()));
+    }
+    shmem.barrier_all()?;
+    let wait = |on: &Shmem| {
+        wait_for_ever::launch(on, LaunchConfig::blocks(2).threads(64), signals.at(0), scope::GRID, 1)
+    };
+    let make_ready = || {
+        say(&Said::Ready);
+        if is_victim {
+            hold();
+        }
+    };
+    match row.point {
+        Point::Nowhere | Point::Starting(_) | Point::Returned => call(shmem.barrier_all()),
+        Point::Growth(name) => {
+            wait(shmem)?;
+            make_ready();
+            if is_victim {
+                arm(name, me);
+            }
+            call(shmem.alloc_zeroed::<u8>(GROWTH))
+        }
+        Point::Kernel => {
+            wait(shmem)?;
+            say(&Said::Ready);
+            call(shmem.synchronize())
+        }
+        Point::HostWait => absent(is_victim, || {
+            let stream = shmem.stream()?;
+            let shape = LaunchConfig::blocks(2).threads(64);
+            wait_for_ever::launch_on(shmem, &stream, shape, signals.at(0), scope::GRID, 1)?;
+            stream.synchronize()
+        }),
+        Point::Barrier if matches!(row.what, What::Killed | What::Stopped) => {
+            absent(is_victim, || shmem.barrier_all())
+        }
+        Point::Barrier => {
+            make_ready();
+            match row.what {
+                What::Panics if is_victim => panic!("on purpose"),
+                What::Fails if is_victim => Err(Error::other("on purpose")),
+                What::Exits if is_victim => std::process::exit(3),
+                _ => call(shmem.barrier_all()),
+            }
+        }
+        Point::InsideBarrier => {
+            say(&Said::Ready);
+            if me == (row.victim + 1) % shmem.n_pes() {
+                hold();
+            }
+            call(shmem.barrier_all())
+        }
+        Point::Free => {
+            make_ready();
+            if is_victim {
+                arm("free", me);
+            }
+            call(shmem.free(data))
+        }
+        Point::Gather => absent(is_victim, || shmem.all_gather(&me)),
+        Point::Recover => absent(is_victim, || shmem.recover()),
+        Point::End => {
+            let met = call(shmem.barrier_all());
+            make_ready();
+            if is_victim {
+                arm("end", me);
+            }
+            met
+        }
+        Point::Ended => {
+            let met = call(shmem.barrier_all());
+            say(&Said::Ready);
+            // The others come to their ends later, so that it is not over for all before it happens.
+            hold();
+            if is_victim {
+                arm("ended", me);
+            }
+            met
+        }
+    }
+}
+
+/// Makes a call, to which the victim does not come.
+fn absent<T>(is_victim: bool, make: impl FnOnce() -> Result<T>) -> Result<()> {
+    say(&Said::Ready);
+    if is_victim {
+        std::thread::sleep(FOR_EVER);
+    }
+    call(make())
+}

@@ -1,0 +1,185 @@
+//! The rows: what happens, where, to which PE.
+
+use super::PES;
+use rustix::process::Signal;
+
+/// Where it happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Point {
+    /// Nothing happens.
+    Nowhere,
+    /// At a fault point of the runtime, before the program's own code.
+    Starting(&'static str),
+    /// At a fault point of a growth of the heap, while a kernel uses another allocation.
+    Growth(&'static str),
+    /// While all wait in kernels.
+    Kernel,
+    /// While the others wait for their kernels, which wait for this PE.
+    HostWait,
+    /// The others wait in `barrier_all`, to which it does not come.
+    Barrier,
+    /// It waits in `barrier_all` with others, for one that comes later.
+    InsideBarrier,
+    /// In `free`.
+    Free,
+    /// The others wait in `all_gather`.
+    Gather,
+    /// The others wait in `recover`.
+    Recover,
+    /// When its closure has returned, before the others are told.
+    End,
+    /// When they are told, before it is over for all.
+    Ended,
+    /// When the run is over.
+    Returned,
+}
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// It is killed.
+    Killed,
+    /// It is stopped, as by Ctrl-Z.
+    Stopped,
+    /// Its closure panics.
+    Panics,
+    /// Its closure returns an error.
+    Fails,
+    /// It ends its process itself.
+    Exits,
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) what: What,
+    pub(super) point: Point,
+    pub(super) victim: u32,
+    /// Whether the processes meet over TCP.
+    pub(super) tcp: bool,
+}
+
+/// Every point of the runtime's start, in its order, and in words. PE 0 makes the board and fetches none.
+const STARTING: [(&str, &str); 7] = [
+    ("start", "before connecting"),
+    ("connected", "after connecting"),
+    ("board", "while opening the shared words"),
+    ("joined", "when it had joined"),
+    ("taken", "in the first growth: memory taken"),
+    ("exchange", "in the first growth: memory exchanged"),
+    ("mapped", "in the first growth: memory mapped"),
+];
+
+const GROWTH: [(&str, &str); 3] = [
+    ("taken", "in a later growth: memory taken"),
+    ("exchange", "in a later growth: memory exchanged"),
+    ("mapped", "in a later growth: memory mapped"),
+];
+
+/// The table.
+pub(super) fn rows() -> Vec<Row> {
+    let (killed, barrier) = (What::Killed, Point::Barrier);
+    let starting = STARTING.map(|(name, _)| Point::Starting(name));
+    let growth = GROWTH.map(|(name, _)| Point::Growth(name));
+    let later = [
+        Point::Kernel,
+        Point::HostWait,
+        barrier,
+        Point::InsideBarrier,
+        Point::Free,
+        Point::Gather,
+        Point::Recover,
+        Point::End,
+        Point::Ended,
+        Point::Returned,
+    ];
+    let killings = starting.into_iter().chain(growth).chain(later).map(|point| (killed, point, false));
+    let others = [What::Stopped, What::Panics, What::Fails, What::Exits].map(|what| (what, barrier, false));
+    let over_tcp = [starting[0], starting[1], starting[2], starting[5], barrier, Point::End, Point::Ended];
+    let over_tcp = over_tcp.map(|point| (killed, point, true));
+    let all = killings.chain(others).chain(over_tcp);
+    let rows =
+        all.flat_map(|(what, point, tcp)| (0..PES).map(move |victim| Row { what, point, victim, tcp }));
+    let nothing = Row { what: killed, point: Point::Nowhere, victim: 0, tcp: false };
+    std::iter::once(nothing).chain(rows.filter(|row| row.can_be())).collect()
+}
+
+impl Row {
+    fn can_be(&self) -> bool {
+        self.victim != 0 || self.point != Point::Starting("board")
+    }
+
+    /// In words.
+    pub(super) fn name(&self) -> String {
+        if self.point == Point::Nowhere {
+            return "nothing happens".to_owned();
+        }
+        let words = |table: &[(&str, &'static str)], name| {
+            table.iter().find(|(of, _)| *of == name).map_or("", |(_, words)| words)
+        };
+        let at = match self.point {
+            Point::Nowhere => "",
+            Point::Starting(name) => words(&STARTING, name),
+            Point::Growth(name) => words(&GROWTH, name),
+            Point::Kernel => "in a kernel",
+            Point::HostWait => "while the others wait for their kernels",
+            Point::Barrier => "while the others wait in a barrier",
+            Point::InsideBarrier => "in a barrier",
+            Point::Free => "in free",
+            Point::Gather => "while the others wait in all_gather",
+            Point::Recover => "while the others wait in recover",
+            Point::End => "at its end, before it said so",
+            Point::Ended => "at its end, when it had said so",
+            Point::Returned => "after its end",
+        };
+        let what = match self.what {
+            What::Killed => "killed",
+            What::Stopped => "stopped",
+            What::Panics => "panics",
+            What::Fails => "returns an error",
+            What::Exits => "calls exit(3)",
+        };
+        let over = if self.tcp { ", over TCP" } else { "" };
+        format!("PE {} {what} {at}{over}", self.victim)
+    }
+
+    /// What makes it happen.
+    pub(super) fn trigger(&self) -> Trigger {
+        match (self.what, self.point) {
+            (_, Point::Nowhere | Point::Starting(_) | Point::Returned) => Trigger::Itself,
+            (What::Stopped, _) => Trigger::Signal(Signal::STOP),
+            (What::Panics | What::Fails | What::Exits, _) => Trigger::Word,
+            (What::Killed, Point::Growth(_) | Point::Free | Point::End | Point::Ended) => Trigger::Word,
+            (What::Killed, _) => Trigger::Signal(Signal::KILL),
+        }
+    }
+}
+
+/// What makes it happen. But for `Itself` all have said that they are there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trigger {
+    /// The process comes to the point by itself.
+    Itself,
+    /// The process is told to go on, and comes to the point.
+    Word,
+    /// The process is sent a signal where it is.
+    Signal(Signal),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_row_has_a_name_of_its_own_and_every_pe_is_a_victim_of_every_point() {
+        let rows = rows();
+        let names: BTreeSet<String> = rows.iter().map(Row::name).collect();
+        assert_eq!(names.len(), rows.len());
+        for row in &rows[1..] {
+            let same = rows.iter().filter(|r| (r.what, r.point, r.tcp) == (row.what, row.point, row.tcp));
+            let expected = if row.point == Point::Starting("board") { 2 } else { PES as usize };
+            assert_eq!(same.count() - usize::from(row.point == Point::Nowhere), expected, "{}", row.name());
+        }
+    }
+}

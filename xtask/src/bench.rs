@@ -78,13 +78,17 @@ fn rows(step: &Step, finished: &Finished) -> Result<Vec<Row>> {
                     unit: "us per iteration".into(),
                 }
             }
-            Reads::Rows => {
+            Reads::Rows | Reads::Startup => {
                 let [_, _, name, value] = line[..] else { continue };
                 let Some((value, unit)) = quantity(value) else { continue };
                 Row { name: name.to_owned(), value, unit }
             }
         };
         rows.push(row);
+    }
+    if let (Reads::Startup, Some(init)) = (step.reads, rows.first()) {
+        let name = init.name.replace("init", "start to end");
+        rows.push(Row { name, value: finished.time.as_secs_f64(), unit: "s".into() });
     }
     if rows.is_empty() && !matches!(step.reads, Reads::Nothing | Reads::Verified) {
         anyhow::bail!("`{}` printed no row:\n{}", step.shown(), finished.stdout);
@@ -156,7 +160,7 @@ mod tests {
     }
 
     fn step(reads: Reads) -> Step {
-        Step { reads, ..steps::demo(steps::Device::Emulated)[1].clone() }
+        Step { reads, ..steps::demo(&Machine::emulated())[1].clone() }
     }
 
     #[test]
@@ -170,6 +174,12 @@ mod tests {
         let row = Row { name: "plain, typed, median".into(), value: 1.25, unit: "us".into() };
         assert_eq!(rows(&step(Reads::Rows), &finished(launch)).expect("a row"), [row]);
         assert!(rows(&step(Reads::Rows), &finished("nothing")).is_err());
+        let startup = "startup  emulated GPU  8 processes, init  0.030000 s\n";
+        let startup = Finished { time: Duration::from_millis(50), ..finished(startup) };
+        let row = |name: &str, value| Row { name: format!("8 processes, {name}"), value, unit: "s".into() };
+        let expected = [row("init", 0.03), row("start to end", 0.05)];
+        assert_eq!(rows(&step(Reads::Startup), &startup).expect("rows"), expected);
+        assert!(rows(&step(Reads::Startup), &finished("")).is_err());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::checkout::Checkout;
 use crate::process;
 use crate::runner::Part;
 use crate::setup;
-use crate::steps::{PACKAGES, PROGRAMS};
+use crate::steps::{PLAIN_PROGRAMS, PROGRAMS};
 
 /// What a bundle may weigh at most, so that it travels easily.
 pub const MOST_BYTES: u64 = 60 << 20;
@@ -29,9 +29,7 @@ pub fn bundle(checkout: &Checkout, out: Option<&Path>) -> Result<PathBuf> {
     let out = out.map_or_else(|| checkout.root.join("bundle"), Path::to_owned);
     let (parent, out) = place(&out)?;
     check_place(&out)?;
-    let mut packages = PACKAGES.to_vec();
-    packages.push("xtask");
-    checkout.build_release("building the bundle's programs", &packages)?;
+    checkout.build_programs()?;
 
     // A folder of this process alone, made here and nowhere before.
     let unfinished = parent.join(format!(".bundle.unfinished-{}", std::process::id()));
@@ -74,7 +72,7 @@ fn fill(checkout: &Checkout, unfinished: &Path) -> Result<()> {
     fs::create_dir(&programs).with_context(|| format!("cannot make {}", programs.display()))?;
     let strip = setup::on_path("strip");
     take(&checkout.programs().join("run"), &unfinished.join("run"), strip.as_deref())?;
-    for program in PROGRAMS {
+    for program in PROGRAMS.iter().chain(PLAIN_PROGRAMS) {
         take(&checkout.programs().join(program), &programs.join(program), strip.as_deref())?;
     }
     for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {

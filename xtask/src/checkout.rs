@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::process::{self, Stream};
 use crate::say::Task;
+use crate::steps::PACKAGES;
 
 /// Variables by which `cargo run` describes this program; a nested cargo must not take them for its own.
 const OF_THIS_PROGRAM: &[&str] =
@@ -78,6 +79,16 @@ impl Checkout {
             })
         };
         names.iter().map(find).collect()
+    }
+
+    /// Builds every program that suites and bundles run, with the release profile. Always all at once: another selection
+    /// has other features, with which everything would be built again.
+    ///
+    /// # Errors
+    /// As [`build_release`](Self::build_release).
+    pub fn build_programs(&self) -> Result<PathBuf> {
+        self.build_release("building the programs", PACKAGES)?;
+        Ok(self.programs())
     }
 
     /// Builds programs with the release profile and shows progress.

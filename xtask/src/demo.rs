@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::checkout::Checkout;
 use crate::runner::{self, Machine, Part};
 use crate::setup;
-use crate::steps;
+use crate::steps::{self, LAUNCHER};
 
 /// Runs the demo.
 ///
@@ -14,11 +14,11 @@ use crate::steps;
 pub fn demo(install: bool) -> Result<()> {
     let checkout = Checkout::find()?;
     let toolchain = setup::device_toolchain(&checkout, install)?;
-    checkout.build_release("building the examples", &["ring-shift", "jacobi"])?;
+    checkout.build_release("building the examples", &["ring-shift", "jacobi", LAUNCHER])?;
     let machine = match toolchain {
         Some(_) => Machine::find()?,
         None => Machine::emulated(),
     };
-    let steps = steps::demo(machine.device);
+    let steps = steps::demo(&machine);
     runner::run(&steps, &checkout.programs(), &machine, Part::WHOLE, &mut |_, _| Ok(()))?.print()
 }

@@ -16,6 +16,7 @@ pub mod ptx;
 pub mod runner;
 pub mod say;
 pub mod setup;
+pub mod start;
 pub mod steps;
 pub mod suites;
 pub mod tools;

@@ -20,7 +20,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Sets up what is missing, builds both examples and runs them on 1, 2, 4 (and on GPUs 8) PEs.
+    /// Sets up what is missing, builds both examples and runs them on 1, 2, 4 (and on GPUs 8) PEs and as processes.
     Demo {
         /// Install nothing: without a device toolchain, run on the emulator.
         #[arg(long)]

@@ -5,13 +5,14 @@
 
 use std::env;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use crate::gpu::{self, Gpus};
-use crate::process::{self, Finished, Stream};
+use crate::process::{Finished, Stream};
 use crate::say::seconds;
+use crate::setup;
+use crate::start;
 use crate::steps::{Device, Reads, Step};
 
 /// Which steps of a table run: every `of`-th, from the `index`-th on (from 1).
@@ -51,12 +52,18 @@ pub struct Machine {
     pub device: Device,
     /// The GPUs, if there are any.
     pub gpus: Gpus,
+    /// Whether there is MPS, by which processes run on a GPU at once.
+    pub mps: bool,
 }
 
 impl Machine {
     /// No GPU.
     pub fn emulated() -> Self {
-        Self { device: Device::Emulated, gpus: Gpus::default() }
+        Self { device: Device::Emulated, gpus: Gpus::default(), mps: false }
+    }
+
+    fn with(gpus: Gpus) -> Self {
+        Self { device: Device::Cuda, gpus, mps: setup::on_path("nvidia-cuda-mps-control").is_some() }
     }
 
     /// What `OXSHMEM_DEVICE` asks for and this machine has.
@@ -66,12 +73,9 @@ impl Machine {
     pub fn find() -> Result<Self> {
         match env::var("OXSHMEM_DEVICE").unwrap_or_default().as_str() {
             "emulated" => Ok(Self::emulated()),
-            "cuda" => {
-                let gpus = gpu::probe().context("OXSHMEM_DEVICE=cuda asks for a GPU")?;
-                Ok(Self { device: Device::Cuda, gpus })
-            }
+            "cuda" => Ok(Self::with(gpu::probe().context("OXSHMEM_DEVICE=cuda asks for a GPU")?)),
             "" | "auto" => Ok(match gpu::probe() {
-                Ok(gpus) => Self { device: Device::Cuda, gpus },
+                Ok(gpus) => Self::with(gpus),
                 Err(why) => {
                     eprintln!("running on the emulator: {why}");
                     Self::emulated()
@@ -159,10 +163,7 @@ pub fn run(
 
 /// Runs one step; its standard output is shown as it comes, its error stream if it fails.
 fn run_one(step: &Step, programs: &Path, machine: &Machine) -> Result<Finished> {
-    let mut command = Command::new(programs.join(step.program));
-    command.args(&step.arguments);
-    command.env("OXSHMEM_PES", step.pes.to_string()).env("OXSHMEM_DEVICE", machine.device.variable());
-    let finished = process::run(&mut command, Some(step.limit), &mut |stream, line| {
+    let finished = start::run(step, programs, machine.device, &mut |stream, line| {
         if stream == Stream::Out {
             println!("{line}");
         }
@@ -180,7 +181,7 @@ fn judge(step: &Step, finished: &Finished) -> Result<()> {
         let said = last(&finished.stderr).or_else(|| last(&finished.stdout));
         bail!("{} ({})", finished.verdict(), said.as_deref().unwrap_or("it said nothing"));
     }
-    if matches!(step.reads, Reads::Nothing | Reads::Rows) {
+    if matches!(step.reads, Reads::Nothing | Reads::Rows | Reads::Startup) {
         return Ok(());
     }
     let verified = finished.stdout.lines().filter(|line| line.contains("verified yes")).count();
@@ -197,8 +198,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
+    use crate::steps::Start;
+
     fn step(reads: Reads, limit: Duration) -> Step {
-        let steps = crate::steps::demo(Device::Emulated);
+        let steps = crate::steps::demo(&Machine::emulated());
         Step { reads, limit, ..steps[0].clone() }
     }
 
@@ -234,6 +237,16 @@ mod tests {
     }
 
     #[test]
+    fn each_process_of_a_step_must_succeed_and_has_a_rank_of_its_own() {
+        let step = Step { start: Start::Torchrun, pes: 3, ..step(Reads::Verified, Duration::from_secs(60)) };
+        let run = |name: &str, script: &str| verdict(name, script, step.clone());
+        let ranks =
+            "[ $RANK$LOCAL_RANK$WORLD_SIZE$LOCAL_WORLD_SIZE = ${RANK}${RANK}33 ] && [ -n \"$MASTER_PORT\" ]";
+        assert_eq!(run("ranks", &format!("[ $RANK -gt 0 ] || echo verified yes; {ranks}")).passed, 1);
+        assert_eq!(run("one fails", "echo verified yes; exit $((RANK == 1))").passed, 0);
+    }
+
+    #[test]
     fn a_step_that_hangs_is_ended_and_says_so() {
         let summary = verdict("hang", "sleep 60", step(Reads::Nothing, Duration::from_millis(200)));
         assert!(summary.failed[0].contains("time limit"), "{}", summary.failed[0]);
@@ -262,7 +275,7 @@ mod tests {
     fn a_step_that_needs_more_gpus_is_skipped_with_the_reason() {
         let gpu = gpu::Gpu { name: "G".into(), capability: (9, 0), memory: 1 };
         let gpus = Gpus { gpus: vec![gpu], ..Gpus::default() };
-        let machine = Machine { device: Device::Cuda, gpus };
+        let machine = Machine { device: Device::Cuda, gpus, mps: false };
         let step = Step { gpus: 4, ..step(Reads::Nothing, Duration::from_secs(1)) };
         let summary =
             run(&[step], Path::new("/"), &machine, Part::WHOLE, &mut |_, _| Ok(())).expect("it runs");

@@ -2,11 +2,20 @@
 
 use std::time::Duration;
 
-/// Programs of a bundle, in the order in which they are listed.
-pub const PROGRAMS: &[&str] = &["ring-shift", "jacobi", "conformance", "bounded-wait", "launch-overhead"];
+use crate::runner::Machine;
 
-/// The packages that they come from.
-pub const PACKAGES: &[&str] = &["ring-shift", "jacobi", "oxshmem-tests", "oxshmem-perf"];
+/// Programs of a bundle that launch kernels, in the order in which they are listed.
+pub const PROGRAMS: &[&str] =
+    &["ring-shift", "jacobi", "conformance", "bounded-wait", "faults", "launch-overhead"];
+
+/// Programs of a bundle without kernels.
+pub const PLAIN_PROGRAMS: &[&str] = &[LAUNCHER, "startup"];
+
+/// The launcher.
+pub const LAUNCHER: &str = "oxshmem-run";
+
+/// The packages that all of them come from, and the runner.
+pub const PACKAGES: &[&str] = &["ring-shift", "jacobi", "oxshmem-tests", "oxshmem-perf", LAUNCHER, "xtask"];
 
 /// What kernels run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +52,21 @@ pub enum Reads {
     Iterations(u32),
     /// Each line is a row: program, device, row, value and unit, two spaces between.
     Rows,
+    /// As `Rows`, and the time that the whole step took is a row too.
+    Startup,
+}
+
+/// How a step's PEs are started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// As threads of one process.
+    Threads,
+    /// As processes, by the launcher with these options.
+    Launcher(&'static [&'static str]),
+    /// As processes, with the variables that torchrun sets.
+    Torchrun,
+    /// The program starts what it needs.
+    Itself,
 }
 
 /// One run of one program.
@@ -54,6 +78,8 @@ pub struct Step {
     pub arguments: Vec<String>,
     /// How many PEs.
     pub pes: u32,
+    /// How they are started.
+    pub start: Start,
     /// How many GPUs it needs where it runs on GPUs.
     pub gpus: usize,
     /// When it is ended.
@@ -65,26 +91,91 @@ pub struct Step {
 impl Step {
     fn new(program: &'static str, arguments: &[u64], pes: u32, reads: Reads) -> Self {
         let arguments = arguments.iter().map(u64::to_string).collect();
-        Self { program, arguments, pes, gpus: 1, limit: Duration::from_secs(300), reads }
+        let (start, gpus, limit) = (Start::Threads, 1, Duration::from_secs(300));
+        Self { program, arguments, pes, start, gpus, limit, reads }
+    }
+
+    fn by(self, start: Start) -> Self {
+        Self { start, ..self }
     }
 
     /// As one would type it, without the device.
     pub fn shown(&self) -> String {
-        let mut words = vec![format!("OXSHMEM_PES={}", self.pes), self.program.to_owned()];
+        let pes = self.pes.to_string();
+        let mut words = match self.start {
+            Start::Threads => vec![format!("OXSHMEM_PES={pes}")],
+            Start::Launcher(options) => {
+                [&[LAUNCHER, "-n", &pes], options].concat().iter().map(|word| (*word).to_owned()).collect()
+            }
+            Start::Torchrun => {
+                vec!["torchrun".to_owned(), format!("--nproc-per-node={pes}"), "--no-python".to_owned()]
+            }
+            Start::Itself => Vec::new(),
+        };
+        words.push(self.program.to_owned());
         words.extend(self.arguments.iter().cloned());
         words.join(" ")
     }
 }
 
-/// Both examples with their demo sizes.
-pub fn demo(device: Device) -> Vec<Step> {
-    let (pes, ring, jacobi): (&[u32], u64, [u64; 4]) = match device {
+/// Both examples with their demo sizes, and as processes.
+pub fn demo(machine: &Machine) -> Vec<Step> {
+    let (pes, ring, jacobi): (&[u32], u64, [u64; 4]) = match machine.device {
         Device::Cuda => (&[1, 2, 4, 8], 1 << 24, [4096, 4096, 1000, 100]),
         Device::Emulated => (&[1, 2, 4], 1 << 16, [128, 128, 20, 10]),
     };
     let ring = pes.iter().map(|&pes| Step::new("ring-shift", &[ring], pes, Reads::Verified));
     let jacobi = pes.iter().map(|&pes| Step::new("jacobi", &jacobi, pes, Reads::Verified));
-    ring.chain(jacobi).collect()
+    ring.chain(jacobi).chain(processes(machine)).collect()
+}
+
+/// Both examples as processes, of moderate size: without MPS, processes that share a GPU take turns on it.
+fn processes(machine: &Machine) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for pes in [2, 4] {
+        let enough = machine.device == Device::Emulated || machine.gpus.gpus.len() >= pes as usize;
+        let examples = examples_of(machine.device, pes);
+        // Two take turns well enough.
+        let gpus = if pes == 2 { 1 } else { pes as usize };
+        steps.extend(examples.clone().map(|step| Step { gpus, ..step.by(Start::Launcher(&[])) }));
+        if !enough && machine.mps {
+            steps.extend(examples.map(|step| step.by(Start::Launcher(&["--mps"]))));
+        }
+    }
+    steps
+}
+
+/// Both examples, of moderate size.
+fn examples_of(device: Device, pes: u32) -> std::array::IntoIter<Step, 2> {
+    let (ring, jacobi) = match device {
+        Device::Cuda => (1 << 22, [1024, 1024, 100, 10]),
+        Device::Emulated => (1 << 12, [64, 64, 10, 5]),
+    };
+    let ring = Step::new("ring-shift", &[ring], pes, Reads::Verified);
+    [ring, Step::new("jacobi", &jacobi, pes, Reads::Verified)].into_iter()
+}
+
+/// Every way to start PEs, emulated.
+pub fn ways() -> Vec<Step> {
+    let examples = |pes| examples_of(Device::Emulated, pes);
+    let ring = |pes| Step::new("ring-shift", &[1003], pes, Reads::Verified);
+    let mut steps = Vec::new();
+    for pes in [2, 4, 8] {
+        for start in [Start::Launcher(&[]), Start::Torchrun] {
+            steps.extend(examples(pes).map(|step| step.by(start)));
+        }
+    }
+    steps.push(ring(16).by(Start::Launcher(&["--prefix"])));
+    steps.extend(examples(4).map(|step| step.by(Start::Launcher(&["--rendezvous", "tcp"]))));
+    steps.push(ring(1).by(Start::Torchrun));
+    steps.push(ring(256));
+    steps
+}
+
+/// What every PE learns when another one dies.
+pub fn faults() -> Step {
+    let limit = Duration::from_secs(600);
+    Step { limit, ..Step::new("faults", &[], 3, Reads::Verified).by(Start::Itself) }
 }
 
 /// Sizes of the examples that fit no power of two; the first of each is the smallest that there is.
@@ -110,13 +201,17 @@ pub fn examples(device: Device, pes: &[u32]) -> Vec<Step> {
 }
 
 /// The test of a bundle.
-pub fn test(device: Device) -> Vec<Step> {
+pub fn test(machine: &Machine) -> Vec<Step> {
     let conformance = [1, 2, 3, 4, 8].map(|pes| Step {
         limit: Duration::from_secs(900),
         ..Step::new("conformance", &[u64::from(pes)], pes, Reads::Nothing)
     });
     let waits = [1, 2, 8].map(|pes| Step::new("bounded-wait", &[2], pes, Reads::Nothing));
-    conformance.into_iter().chain(waits).chain(examples(device, &[1, 2, 4, 8])).collect()
+    let mut steps: Vec<Step> = conformance.into_iter().chain(waits).collect();
+    steps.extend(examples(machine.device, &[1, 2, 4, 8]));
+    steps.extend(processes(machine));
+    steps.push(faults());
+    steps
 }
 
 /// The benchmarks.
@@ -126,6 +221,10 @@ pub fn bench(device: Device) -> Vec<Step> {
         Device::Emulated => (4096, 64, 10),
     };
     let mut steps = vec![Step::new("launch-overhead", &[], 1, Reads::Rows)];
+    for pes in [2, 8] {
+        let startup = Step::new("startup", &[], pes, Reads::Startup);
+        steps.extend([startup.clone(), startup.by(Start::Launcher(&[]))]);
+    }
     for pes in [1, 2, 4] {
         let jacobi = [grid, grid, iterations, iterations / 10];
         let reads = Reads::Iterations(iterations as u32);
@@ -141,15 +240,41 @@ pub fn bench(device: Device) -> Vec<Step> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::{Gpu, Gpus};
+
+    fn gpus(count: usize, mps: bool) -> Machine {
+        let gpu = Gpu { name: "G".into(), capability: (9, 0), memory: 1 };
+        let gpus = Gpus { gpus: vec![gpu; count], ..Gpus::default() };
+        Machine { device: Device::Cuda, gpus, mps }
+    }
 
     #[test]
     fn every_step_runs_a_program_of_the_bundle() {
-        for device in [Device::Cuda, Device::Emulated] {
-            for step in [demo(device), test(device), bench(device)].concat() {
-                assert!(PROGRAMS.contains(&step.program), "{}", step.shown());
+        for machine in [Machine::emulated(), gpus(1, true), gpus(8, false)] {
+            for step in [demo(&machine), test(&machine), bench(machine.device), ways()].concat() {
+                let known = PROGRAMS.contains(&step.program) || PLAIN_PROGRAMS.contains(&step.program);
+                assert!(known, "{}", step.shown());
                 assert!(step.gpus >= 1 && step.pes >= 1);
             }
         }
+    }
+
+    #[test]
+    fn processes_share_a_gpu_by_mps_where_there_is_mps_and_a_gpu_to_share() {
+        let shown = |machine: &Machine| -> Vec<String> {
+            let run = |step: &&Step| step.gpus <= machine.gpus.gpus.len() && step.program == "jacobi";
+            processes(machine)
+                .iter()
+                .filter(run)
+                .map(|step| step.shown().replace(" jacobi 1024 1024 100 10", ""))
+                .collect()
+        };
+        let (two, four) = ("oxshmem-run -n 2", "oxshmem-run -n 4");
+        let by_mps = [two, four].map(|launch| format!("{launch} --mps"));
+        assert_eq!(shown(&gpus(1, true)), [two, &by_mps[0], &by_mps[1]]);
+        assert_eq!(shown(&gpus(1, false)), [two]);
+        assert_eq!(shown(&gpus(2, true)), [two, &by_mps[1]]);
+        assert_eq!(shown(&gpus(4, true)), [two, four]);
     }
 
     #[test]

@@ -18,9 +18,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Runs both examples on 1, 2, 4 (and on GPUs 8) PEs.
+    /// Runs both examples on 1, 2, 4 (and on GPUs 8) PEs, and on 2 and 4 PEs as processes.
     Demo,
-    /// Runs the conformance tests and the examples with odd sizes.
+    /// Runs the conformance tests, the examples with odd sizes and as processes, and the fault table.
     Test {
         /// Only every n-th step, from the k-th on.
         #[arg(long, value_name = "K/N", default_value = "1/1")]
@@ -63,8 +63,8 @@ fn run(what: What) -> Result<()> {
         runner::run(steps, &programs, &machine, part, &mut |_, _| Ok(()))
     };
     let summary = match what {
-        What::Demo => run(&steps::demo(machine.device), Part::WHOLE)?,
-        What::Test { part } => run(&steps::test(machine.device), part)?,
+        What::Demo => run(&steps::demo(&machine), Part::WHOLE)?,
+        What::Test { part } => run(&steps::test(&machine), part)?,
         What::Bench { part, out } => {
             let commit = bundle::manifest_value(folder, "commit").unwrap_or_else(|| "unknown".to_owned());
             bench::bench(&programs, &machine, &commit, part, out.as_deref())?

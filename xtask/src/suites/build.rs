@@ -81,23 +81,3 @@ pub(super) fn ui(bench: &Bench) -> Result<Outcome> {
     pass_through(bench.cargo().args(["test", "--package", "oxshmem-tests", "--test", "ui"]))?;
     Ok(Outcome::Passed(String::new()))
 }
-
-/// Threads in turn with one device per PE, then in pseudo-random orders with one per PE and with one for all.
-pub(super) fn conformance(bench: &Bench) -> Result<Outcome> {
-    let seeds: u32 = if bench.full { 100 } else { 3 };
-    let random = (1..=seeds).flat_map(|seed| [(Some(seed), false), (Some(seed), true)]);
-    let runs: Vec<(Option<u32>, bool)> = std::iter::once((None, false)).chain(random).collect();
-    for &(seed, one_device) in &runs {
-        let mut cargo = bench.cargo();
-        cargo.args(["test", "--release", "--package", "oxshmem-tests", "--test", "conformance"]);
-        cargo.env("OXSHMEM_DEVICE", "emulated");
-        if let Some(seed) = seed {
-            cargo.env("OXSHMEM_EMULATED_SEED", seed.to_string());
-        }
-        if one_device {
-            cargo.env("OXSHMEM_EMULATED_DEVICES", "1");
-        }
-        pass_through(&mut cargo)?;
-    }
-    Ok(Outcome::Passed(format!("emulated, {} orders of threads", runs.len())))
-}

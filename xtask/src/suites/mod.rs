@@ -1,6 +1,7 @@
 //! `cargo xtask test`: the suites, one after another, and what became of each.
 
 mod build;
+mod processes;
 mod programs;
 
 use std::env;
@@ -62,8 +63,10 @@ const SUITES: &[(&str, Suite)] = &[
     ("unit", build::unit),
     ("ui", build::ui),
     ("ptx", programs::ptx),
-    ("conformance", build::conformance),
+    ("conformance", programs::conformance),
     ("examples", programs::examples),
+    ("processes", processes::processes),
+    ("faults", processes::faults),
     ("new", programs::new),
     ("bundle", programs::bundle),
 ];

@@ -15,6 +15,7 @@ use crate::process::{self, Finished, Stream, pass_through};
 use crate::ptx as kernels;
 use crate::runner::{self, Machine, Part};
 use crate::say::seconds;
+use crate::start;
 use crate::steps::{self, Device};
 
 /// No program of these suites takes longer.
@@ -31,8 +32,7 @@ pub(super) fn ptx(bench: &Bench) -> Result<Outcome> {
 }
 
 pub(super) fn examples(bench: &Bench) -> Result<Outcome> {
-    bench.checkout.build_release("building the examples", &["ring-shift", "jacobi"])?;
-    let programs = bench.checkout.programs();
+    let programs = bench.checkout.build_programs()?;
     let pes: &[u32] = if bench.full { &[1, 2, 3, 4, 5, 6, 7, 8, 13] } else { &[1, 2, 3, 5, 8] };
     let steps = steps::examples(Device::Emulated, pes);
     let machine = Machine::emulated();
@@ -42,7 +42,7 @@ pub(super) fn examples(bench: &Bench) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("{} runs verified, {refused} bad arguments refused", summary.passed)))
 }
 
-/// Arguments and variables that mean nothing must give a sentence: no panic, no signal, no success.
+/// Arguments and variables that mean nothing.
 fn bad_arguments(programs: &Path) -> Result<usize> {
     let cases: &[(&str, &[&str], &str)] = &[
         ("ring-shift", &["many"], "2"),
@@ -57,19 +57,44 @@ fn bad_arguments(programs: &Path) -> Result<usize> {
         ("jacobi", &["16", "4", "2", "1"], "5"),
     ];
     for (program, arguments, pes) in cases {
-        let mut command = Command::new(programs.join(program));
-        command.args(*arguments).env("OXSHMEM_PES", pes).env("OXSHMEM_DEVICE", "emulated");
-        let finished = process::run(&mut command, Some(LIMIT), &mut |_, _| {})?;
-        let case = format!("OXSHMEM_PES={pes} {program} {}", arguments.join(" "));
-        let code = finished.status.code();
-        let panicked = finished.stderr.contains("panicked at");
-        let refused = code.is_some_and(|code| code != 0 && code != 101) && !finished.timed_out;
-        if !refused || panicked || finished.stderr.trim().is_empty() {
-            bail!("`{case}` {} and said: {}", finished.verdict(), finished.stderr);
-        }
-        println!("{case}: {}", finished.stderr.lines().next_back().unwrap_or_default());
+        let mut command = start::command(&programs.join(program));
+        command.args(*arguments).env("OXSHMEM_PES", pes);
+        refuses(&mut command, &format!("OXSHMEM_PES={pes} {program} {}", arguments.join(" ")))?;
     }
     Ok(cases.len())
+}
+
+/// Runs a command that must end with a sentence: no panic, no signal, no success.
+pub(super) fn refuses(command: &mut Command, case: &str) -> Result<()> {
+    let finished = process::run(command.env("OXSHMEM_DEVICE", "emulated"), Some(LIMIT), &mut |_, _| {})?;
+    let code = finished.status.code();
+    let panicked = finished.stderr.contains("panicked at");
+    let refused = code.is_some_and(|code| code != 0 && code != 101) && !finished.timed_out;
+    if !refused || panicked || finished.stderr.trim().is_empty() {
+        bail!("`{case}` {} and said: {}", finished.verdict(), finished.stderr);
+    }
+    println!("{case}: {}", finished.stderr.lines().next_back().unwrap_or_default());
+    Ok(())
+}
+
+/// Threads in turn with one device per PE, then in pseudo-random orders with one per PE and with one for all.
+pub(super) fn conformance(bench: &Bench) -> Result<Outcome> {
+    let program = bench.checkout.build_programs()?.join("conformance");
+    let seeds: u32 = if bench.full { 100 } else { 3 };
+    let random = (1..=seeds).flat_map(|seed| [(Some(seed), false), (Some(seed), true)]);
+    let runs: Vec<(Option<u32>, bool)> = std::iter::once((None, false)).chain(random).collect();
+    for &(seed, one_device) in &runs {
+        let mut command = start::command(&program);
+        command.env("OXSHMEM_DEVICE", "emulated");
+        if let Some(seed) = seed {
+            command.env("OXSHMEM_EMULATED_SEED", seed.to_string());
+        }
+        if one_device {
+            command.env("OXSHMEM_EMULATED_DEVICES", "1");
+        }
+        pass_through(&mut command)?;
+    }
+    Ok(Outcome::Passed(format!("emulated, {} orders of threads", runs.len())))
 }
 
 /// A folder outside the workspace that is removed in the end.

@@ -1,0 +1,99 @@
+//! The suites of PEs as processes: every way to start them, and what the others learn when one dies.
+
+use anyhow::Result;
+
+use super::programs::refuses;
+use super::{Bench, Outcome};
+use crate::runner::{self, Machine, Part};
+use crate::start;
+use crate::steps;
+
+/// What every PE learns when another one dies.
+pub(super) fn faults(bench: &Bench) -> Result<Outcome> {
+    let programs = bench.checkout.build_programs()?;
+    let mut rows = 0;
+    let summary =
+        runner::run(&[steps::faults()], &programs, &Machine::emulated(), Part::WHOLE, &mut |_, finished| {
+            rows = finished.stdout.lines().filter(|line| line.contains("verified yes")).count();
+            Ok(())
+        })?;
+    summary.print()?;
+    Ok(Outcome::Passed(format!("{rows} rows")))
+}
+
+/// Every way to start PEs, and variables of launchers that cannot be right.
+pub(super) fn processes(bench: &Bench) -> Result<Outcome> {
+    let programs = bench.checkout.build_programs()?;
+    let summary =
+        runner::run(&steps::ways(), &programs, &Machine::emulated(), Part::WHOLE, &mut |_, _| Ok(()))?;
+    summary.print()?;
+    for variables in REFUSED {
+        let mut command = start::command(&programs.join("ring-shift"));
+        command.arg("10").envs(variables.iter().copied());
+        let shown: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        refuses(&mut command, &format!("{} ring-shift 10", shown.join(" ")))?;
+    }
+    Ok(Outcome::Passed(format!("{} runs verified, {} environments refused", summary.passed, REFUSED.len())))
+}
+
+/// Variables of launchers that contradict each other, miss a companion or mean nothing, and jobs to which nobody comes.
+const REFUSED: &[&[(&str, &str)]] = &[
+    &[("RANK", "0")],
+    &[("WORLD_SIZE", "2")],
+    &[("LOCAL_WORLD_SIZE", "2")],
+    &[("RANK", "0"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "0")],
+    &[("RANK", "0"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "0"), ("MASTER_ADDR", "127.0.0.1")],
+    &[("OXSHMEM_RANK", "1")],
+    &[("OXSHMEM_RANK", "0"), ("OXSHMEM_WORLD_SIZE", "2"), ("OXSHMEM_LOCAL_RANK", "0")],
+    &[("OXSHMEM_RANK", "2"), ("OXSHMEM_WORLD_SIZE", "2"), ("OXSHMEM_LOCAL_RANK", "0"), ("OXSHMEM_JOB", "a")],
+    &[("OXSHMEM_RANK", "0"), ("OXSHMEM_WORLD_SIZE", "2"), ("OXSHMEM_LOCAL_RANK", "1"), ("OXSHMEM_JOB", "a")],
+    &[("OXSHMEM_RANK", "x"), ("OXSHMEM_WORLD_SIZE", "2"), ("OXSHMEM_LOCAL_RANK", "0"), ("OXSHMEM_JOB", "a")],
+    &[("OXSHMEM_RANK", "0"), ("OXSHMEM_WORLD_SIZE", "0"), ("OXSHMEM_LOCAL_RANK", "0"), ("OXSHMEM_JOB", "a")],
+    &[
+        ("OXSHMEM_RANK", "0"),
+        ("OXSHMEM_WORLD_SIZE", "9999"),
+        ("OXSHMEM_LOCAL_RANK", "0"),
+        ("OXSHMEM_JOB", "a"),
+    ],
+    &[
+        ("OXSHMEM_RANK", "0"),
+        ("OXSHMEM_WORLD_SIZE", "4"),
+        ("OXSHMEM_LOCAL_RANK", "0"),
+        ("OXSHMEM_LOCAL_WORLD_SIZE", "2"),
+        ("OXSHMEM_JOB", "a"),
+    ],
+    &[
+        ("OXSHMEM_PES", "2"),
+        ("OXSHMEM_RANK", "0"),
+        ("OXSHMEM_WORLD_SIZE", "2"),
+        ("OXSHMEM_LOCAL_RANK", "0"),
+        ("OXSHMEM_JOB", "a"),
+    ],
+    &[
+        ("OXSHMEM_RANK", "0"),
+        ("OXSHMEM_WORLD_SIZE", "2"),
+        ("OXSHMEM_LOCAL_RANK", "0"),
+        ("OXSHMEM_JOB", "a"),
+        ("RANK", "1"),
+        ("WORLD_SIZE", "2"),
+        ("LOCAL_RANK", "1"),
+        ("MASTER_ADDR", "127.0.0.1"),
+        ("MASTER_PORT", "29500"),
+    ],
+    &[("OXSHMEM_RENDEZVOUS", "udp")],
+    &[("OXSHMEM_JOIN_DEADLINE", "soon")],
+    &[
+        ("OXSHMEM_RANK", "0"),
+        ("OXSHMEM_WORLD_SIZE", "2"),
+        ("OXSHMEM_LOCAL_RANK", "0"),
+        ("OXSHMEM_JOB", "nobody comes"),
+        ("OXSHMEM_JOIN_DEADLINE", "300ms"),
+    ],
+    &[
+        ("OXSHMEM_RANK", "1"),
+        ("OXSHMEM_WORLD_SIZE", "2"),
+        ("OXSHMEM_LOCAL_RANK", "1"),
+        ("OXSHMEM_JOB", "nobody is there"),
+        ("OXSHMEM_JOIN_DEADLINE", "300ms"),
+    ],
+];

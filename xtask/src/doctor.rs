@@ -1,6 +1,10 @@
 //! `cargo xtask doctor`: what this machine can do, what is missing, and how to get it.
 //!
-//! Each check is a row. No check fails the program: what cannot be found out is a row too.
+//! Each check is a row; those for PEs as processes stand in files of their own. No check fails the program: what cannot
+//! be found out is a row too.
+
+mod network;
+mod processes;
 
 use std::fs;
 use std::path::Path;
@@ -51,7 +55,8 @@ impl Row {
 pub fn doctor() -> bool {
     let mut rows = vec![rust(), linker()];
     rows.extend(toolchains());
-    match Checkout::find() {
+    let checkout = Checkout::find();
+    match &checkout {
         Ok(checkout) => {
             rows.push(cache(&checkout.target));
             rows.push(tool(Tool::Ptxas, &checkout.target));
@@ -59,9 +64,10 @@ pub fn doctor() -> bool {
         Err(error) => rows.push(Row::new(State::Missing, "checkout", format!("{error:#}"))),
     }
     rows.extend(gpus());
-    rows.push(mps());
     rows.push(emulated_threads());
     rows.push(python());
+    rows.extend(processes::rows(checkout.ok().map(|checkout| checkout.programs()).as_deref()));
+    rows.extend(network::rows());
 
     let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
     print!("{}", say::table(&cells));
@@ -200,18 +206,6 @@ fn peers(gpus: &Gpus) -> Vec<Row> {
         Row::new(state, format!("  GPU {i} reaches"), marks.join(" "))
     };
     gpus.peers.iter().enumerate().map(row).collect()
-}
-
-fn mps() -> Row {
-    let running = fs::read_dir("/proc").into_iter().flatten().flatten().any(|entry| {
-        fs::read_to_string(entry.path().join("comm")).is_ok_and(|name| name.trim() == "nvidia-cuda-mps")
-    });
-    match running {
-        true => Row::new(State::Found, "MPS daemon", "several processes may use one GPU at once"),
-        false => {
-            Row::new(State::Absent, "MPS daemon", "not running; only several processes on one GPU need it")
-        }
-    }
 }
 
 fn emulated_threads() -> Row {

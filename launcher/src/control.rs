@@ -7,11 +7,12 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::program;
@@ -125,9 +126,15 @@ fn run(command: &mut Command, input: &str) -> Result<String> {
 /// If the kernel does not tell.
 pub fn ends_within(pid: Pid, limit: Duration) -> Result<bool> {
     let process = pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open fails: Linux 5.3 is needed")?;
-    let limit = Timespec::try_from(limit)?;
-    let mut ended = [PollFd::new(&process, PollFlags::IN)];
-    Ok(poll(&mut ended, Some(&limit))? > 0)
+    let until = Instant::now() + limit;
+    loop {
+        let left = Timespec::try_from(until.saturating_duration_since(Instant::now()))?;
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left)) {
+            // A signal came, most likely because this very child ended.
+            Err(Errno::INTR) => {}
+            ended => return Ok(ended? > 0),
+        }
+    }
 }
 
 fn in_memory(name: &str) -> Result<File> {

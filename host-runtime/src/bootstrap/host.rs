@@ -12,7 +12,10 @@ use crate::group::{self, FromPe, Group, Hello, Ready, Remote, Rendezvous, Servic
 use crate::intern::intern;
 use crate::job::{Parts, kernel_patience};
 use crate::launched::Launched;
-use crate::wire::{Acceptor, Address, Channel, Listener, Receiver, Secret, Sender, UniqueId, WireError};
+use crate::wire::{
+    Acceptor, Address, Channel, Listener, Receiver, Refusals, Secret, Sender, UniqueId, WireError,
+};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -23,6 +26,10 @@ const ME: u32 = 0;
 const WORD: Duration = Duration::from_secs(5);
 /// How often it is looked whether those that have come still live.
 const LOOK: Duration = Duration::from_millis(100);
+/// The same while somebody is expected to say who it is.
+const SOON: Duration = Duration::from_micros(200);
+/// How many may be about to say who they are.
+const STRANGERS: usize = 128;
 
 /// A process that has come.
 struct Guest {
@@ -103,6 +110,7 @@ fn over(rendezvous: Over) -> std::io::Result<Address> {
 /// Takes in the others until all have come.
 fn take_in(acceptor: &mut Acceptor, own: &Hello, guests: &mut [Option<Guest>], until: Instant) -> Result<()> {
     let start = Instant::now();
+    let mut door = Door { strangers: VecDeque::new(), refusals: Refusals::new("rendezvous") };
     loop {
         let missing: Vec<u32> = (1..own.size).filter(|pe| guests[*pe as usize].is_none()).collect();
         if missing.is_empty() {
@@ -112,12 +120,10 @@ fn take_in(acceptor: &mut Acceptor, own: &Hello, guests: &mut [Option<Guest>], u
         if left.is_zero() {
             return Err(Error::Missing { pe: ME, n_pes: own.size, missing, waited: start.elapsed() });
         }
-        let come = acceptor.next(left.min(LOOK));
+        let come = acceptor.next(left.min(door.pause()));
         let come =
             come.map_err(|error| not_joined(ME, "taking in the other processes", error.to_string()))?;
-        if let Some(channel) = come {
-            take(channel, own, guests);
-        }
+        door.let_in(come, own, guests);
         for (pe, guest) in (0..).zip(&*guests) {
             if let Some(Guest { hello, process: Some(process), .. }) = guest
                 && group::has_ended(process)
@@ -128,25 +134,58 @@ fn take_in(acceptor: &mut Acceptor, own: &Hello, guests: &mut [Option<Guest>], u
     }
 }
 
-/// Takes in one that has proven the secret, if it belongs here.
-fn take(mut channel: Channel, own: &Hello, guests: &mut [Option<Guest>]) {
-    let peer = channel.peer();
-    // Who is not understood is not of this job's making.
-    let said = channel.receive(Some(WORD)).ok().and_then(|message| FromPe::read(&message).ok());
-    let Some(FromPe::Hello(hello)) = said else {
-        eprintln!("oxshmem: rendezvous: {peer} did not say who it is");
-        return;
-    };
-    if let Err(error) = check(&hello, own, guests) {
-        eprintln!("oxshmem: rendezvous: refused the process {} ({peer}): {error}", hello.pid);
-        // It may be gone already.
-        let _ = channel.send(&ToPe::Failed { pe: hello.rank, error }.write());
-        return;
+/// Those that have proven the secret and have not said who they are yet.
+struct Door {
+    /// The oldest first.
+    strangers: VecDeque<(Channel, Instant)>,
+    refusals: Refusals,
+}
+
+impl Door {
+    /// How long to wait for the next to come.
+    fn pause(&self) -> Duration {
+        if self.strangers.is_empty() { LOOK } else { SOON }
     }
-    let place = hello.rank as usize;
-    let process = group::open_process(hello.pid);
-    let (sender, receiver) = channel.split();
-    guests[place] = Some(Guest { hello, sender, receiver, process });
+
+    /// Takes in those that say who they are, if they belong here.
+    fn let_in(&mut self, come: Option<Channel>, own: &Hello, guests: &mut [Option<Guest>]) {
+        if let Some(channel) = come {
+            self.strangers.push_back((channel, Instant::now()));
+        }
+        if self.strangers.len() > STRANGERS
+            && let Some((oldest, _)) = self.strangers.pop_front()
+        {
+            self.refusals.note(&oldest.peer(), &"others wanted its place before it said who it is");
+        }
+        for (mut channel, since) in std::mem::take(&mut self.strangers) {
+            match channel.receive(Some(Duration::ZERO)) {
+                Ok(message) => self.judge(channel, &message, own, guests),
+                Err(WireError::Silent { .. }) if since.elapsed() < WORD => {
+                    self.strangers.push_back((channel, since));
+                }
+                Err(error) => self.refusals.note(&channel.peer(), &error),
+            }
+        }
+    }
+
+    fn judge(&mut self, mut channel: Channel, said: &[u8], own: &Hello, guests: &mut [Option<Guest>]) {
+        let peer = channel.peer();
+        let Ok(FromPe::Hello(hello)) = FromPe::read(said) else {
+            // Who is not understood is not of this job's making.
+            self.refusals.note(&peer, &"it did not say who it is");
+            return;
+        };
+        if let Err(error) = check(&hello, own, guests) {
+            self.refusals.note(&format!("{peer}, process {}", hello.pid), &error);
+            // It may be gone already.
+            let _ = channel.send(&ToPe::Failed { pe: hello.rank, error }.write());
+            return;
+        }
+        let place = hello.rank as usize;
+        let process = group::open_process(hello.pid);
+        let (sender, receiver) = channel.split();
+        guests[place] = Some(Guest { hello, sender, receiver, process });
+    }
 }
 
 fn check(hello: &Hello, own: &Hello, guests: &[Option<Guest>]) -> Result<()> {

@@ -11,6 +11,8 @@
 mod guest;
 mod host;
 mod publication;
+#[cfg(test)]
+mod tests;
 
 use crate::alloc::Tags;
 use crate::board::Board;
@@ -22,8 +24,8 @@ use crate::group::{Group, Hello, Peer, Ready, Welcome};
 use crate::job::{Parts, segment_bytes};
 use crate::launched::Launched;
 use crate::wire::Address;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Joins the job as the process that a launcher has started this as: what its job is made of.
 ///
@@ -31,13 +33,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// [`Error::NotJoined`], [`Error::Missing`], [`Error::ProcessesDiffer`], [`Error::OtherHosts`]; a failure of another
 /// process at the same time; what keeps the device from starting.
 pub(crate) fn join(config: &Config, launched: &Launched) -> Result<Parts> {
-    static RUN: AtomicU64 = AtomicU64::new(0);
-    // Runs of one program follow each other on all processes alike.
-    let name = format!("{}:{}", launched.job, RUN.fetch_add(1, Ordering::Relaxed));
+    let name = format!("{}:{}", launched.job, next_run(launched));
     match launched.rank {
         0 => host::join(config, launched, &name),
         _ => guest::join(config, launched, &name),
     }
+}
+
+/// How often this process has joined the job before: the runs of a program follow each other on all its processes alike.
+fn next_run(launched: &Launched) -> u64 {
+    static RUNS: Mutex<BTreeMap<(String, u32), u64>> = Mutex::new(BTreeMap::new());
+    let mut runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let run = runs.entry((launched.job.clone(), launched.rank)).or_default();
+    *run += 1;
+    *run
 }
 
 /// The first words of this process.

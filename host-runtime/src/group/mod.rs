@@ -17,6 +17,8 @@ mod link;
 mod message;
 mod rendezvous;
 mod service;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 pub(crate) use call::{Agreed, Arrival, Call};

@@ -38,7 +38,8 @@ pub(crate) fn connect(address: &Address, until: Instant) -> io::Result<Stream> {
 fn may_pass(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        ErrorKind::ConnectionRefused
+        ErrorKind::AddrNotAvailable
+            | ErrorKind::ConnectionRefused
             | ErrorKind::ConnectionReset
             | ErrorKind::Interrupted
             | ErrorKind::NotFound

@@ -48,6 +48,7 @@ pub(crate) use codec::{Malformed, Reader, Writer};
 pub(crate) use connect::connect;
 pub(crate) use error::WireError;
 pub(crate) use listener::Listener;
+pub(crate) use refusals::Refusals;
 pub(crate) use secret::Secret;
 pub(crate) use stream::credentials;
 pub(crate) use unique_id::UniqueId;

@@ -7,18 +7,18 @@ use std::io::{Write, stderr};
 const ALL: u64 = 8;
 
 /// Counts refusals, and tells of the first ones and then of each that doubles the count.
-pub(super) struct Refusals {
+pub(crate) struct Refusals {
     who: &'static str,
     count: u64,
 }
 
 impl Refusals {
-    pub(super) fn new(who: &'static str) -> Self {
+    pub(crate) fn new(who: &'static str) -> Self {
         Self { who, count: 0 }
     }
 
     /// Notes one, on stderr if it is one to tell of.
-    pub(super) fn note(&mut self, peer: &str, why: &dyn Display) {
+    pub(crate) fn note(&mut self, peer: &str, why: &dyn Display) {
         if let Some(line) = self.line(peer, why) {
             // Where nobody can read it, nobody is told.
             let _ = writeln!(stderr(), "{line}");

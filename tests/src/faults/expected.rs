@@ -51,6 +51,10 @@ impl Expected {
                 Self { call: None, run: late().into_iter().chain([lost()]).collect() }
             }
             (_, Point::Starting(_)) => Self { call: None, run: vec![lost()] },
+            // All have come before its death is known, so the barrier may still be one.
+            (What::Killed, Point::InsideBarrier) => {
+                Self { call: Some(vec![lost(), ok()]), run: vec![lost()] }
+            }
             (_, Point::End) => Self { call: Some(vec![ok()]), run: vec![lost()] },
             // PE 0 serves the others until all have ended.
             (_, Point::Ended) if victim == 0 => Self { call: Some(vec![ok()]), run: vec![lost()] },

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// One that must not come to a call sleeps this long: longer than any row may take.
 const FOR_EVER: Duration = Duration::from_secs(600);
+/// How long after the word one comes late: most of the time the others have been told then.
+const LATE: Duration = Duration::from_millis(100);
 /// More than the heap has before.
 const GROWTH: usize = 16 << 20;
 
@@ -115,6 +117,7 @@ fn body(shmem: &Shmem, row: Row) -> Result<()> {
             say(&Said::Ready);
             if me == (row.victim + 1) % shmem.n_pes() {
                 hold();
+                std::thread::sleep(LATE);
             }
             call(shmem.barrier_all())
         }

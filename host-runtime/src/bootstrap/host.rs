@@ -31,6 +31,9 @@ const SOON: Duration = Duration::from_micros(200);
 /// How many may be about to say who they are.
 const STRANGERS: usize = 128;
 
+/// How long those that come late are told that the job has failed.
+const LATE: Duration = Duration::from_millis(500);
+
 /// A process that has come.
 struct Guest {
     hello: Hello,
@@ -54,21 +57,20 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     let own = hello(launched, &exchange);
 
     // The device opens while the others come.
-    let mut guests: Vec<Option<Guest>> = (0..launched.size).map(|_| None).collect();
+    let mut guests = nobody(launched.size);
+    let mut door = Door { strangers: VecDeque::new(), refusals: Refusals::new("rendezvous") };
     let (taken_in, devices) = std::thread::scope(|scope| {
         let opening = scope.spawn(|| driver::open(config));
-        let taken_in = take_in(&mut acceptor, &own, &mut guests, until);
+        let taken_in = take_in(&mut acceptor, &mut door, &own, &mut guests, until);
         let opened = opening.join().unwrap_or_else(|_| Err(Error::other("opening the device panicked")));
         (taken_in, opened)
     });
-    let mut guests: Vec<(u32, Guest)> =
-        (0..).zip(guests).filter_map(|(pe, guest)| Some((pe, guest?))).collect();
+    let mut guests = those_in(guests);
     fault::point("connected", ME);
     let joined = taken_in.and(devices).and_then(|devices| {
         let device = devices.into_iter().next().ok_or_else(|| Error::other("there is no device"))?;
         welcome(config, &own, device, &mut guests, until)
     });
-    drop((publication, acceptor));
     let (device, welcome) = match joined {
         Ok(joined) => joined,
         Err(error) => {
@@ -77,9 +79,12 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
                 error => (ME, error.clone()),
             };
             turn_away(&mut guests, failed, &cause);
+            let late = late(launched.size, &guests, failed, &cause);
+            turn_away(&mut take_in_late(&mut acceptor, &mut door, &own, &late), failed, &cause);
             return Err(error);
         }
     };
+    drop((publication, acceptor));
     let board = Arc::new(Board::new(launched.size)?);
     let file = board.file().try_clone_to_owned().map_err(refused)?;
     exchange.offer(Piece::Board, Shareable::Descriptor(file));
@@ -108,9 +113,14 @@ fn over(rendezvous: Over) -> std::io::Result<Address> {
 }
 
 /// Takes in the others until all have come.
-fn take_in(acceptor: &mut Acceptor, own: &Hello, guests: &mut [Option<Guest>], until: Instant) -> Result<()> {
+fn take_in(
+    acceptor: &mut Acceptor,
+    door: &mut Door,
+    own: &Hello,
+    guests: &mut [Option<Guest>],
+    until: Instant,
+) -> Result<()> {
     let start = Instant::now();
-    let mut door = Door { strangers: VecDeque::new(), refusals: Refusals::new("rendezvous") };
     loop {
         let missing: Vec<u32> = (1..own.size).filter(|pe| guests[*pe as usize].is_none()).collect();
         if missing.is_empty() {
@@ -261,6 +271,34 @@ fn turn_away(guests: &mut [(u32, Guest)], failed: u32, cause: &Error) {
         // It may be the one that is gone.
         let _ = guest.sender.send(&ToPe::Failed { pe: failed, error: cause.clone() }.write());
     }
+}
+
+/// Who may still come when the job has failed.
+fn late(n_pes: u32, guests: &[(u32, Guest)], failed: u32, cause: &Error) -> Vec<u32> {
+    let comes = |pe: &u32| match cause {
+        Error::Missing { missing, .. } => !missing.contains(pe),
+        _ => *pe != failed,
+    };
+    (1..n_pes).filter(|pe| guests.iter().all(|(guest, _)| guest != pe)).filter(comes).collect()
+}
+
+/// Takes in for a moment those that come when all is over already, so that they too are told, and neither wait in vain
+/// nor blame PE 0.
+fn take_in_late(acceptor: &mut Acceptor, door: &mut Door, own: &Hello, late: &[u32]) -> Vec<(u32, Guest)> {
+    let (until, mut guests) = (Instant::now() + LATE, nobody(own.size));
+    while late.iter().any(|pe| guests[*pe as usize].is_none()) && Instant::now() < until {
+        let Ok(come) = acceptor.next(door.pause()) else { break };
+        door.let_in(come, own, &mut guests);
+    }
+    those_in(guests)
+}
+
+fn nobody(n_pes: u32) -> Vec<Option<Guest>> {
+    (0..n_pes).map(|_| None).collect()
+}
+
+fn those_in(guests: Vec<Option<Guest>>) -> Vec<(u32, Guest)> {
+    (0..).zip(guests).filter_map(|(pe, guest)| Some((pe, guest?))).collect()
 }
 
 fn lost(pe: u32, pid: u32, how: &str) -> Error {

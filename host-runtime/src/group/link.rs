@@ -152,10 +152,9 @@ impl Link {
 
     fn send(&self, message: &FromPe) {
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = sender.send(&message.write()) {
-            drop(sender);
-            self.lost(&format!("cannot be reached: {error}"));
-        }
+        // If it fails the connection has ended: the reader takes what the server said last, which may say why, and then
+        // notes that.
+        let _ = sender.send(&message.write());
     }
 
     /// As [`Rendezvous::meet`](super::Rendezvous::meet).

@@ -158,7 +158,8 @@ fn wait_for_others(
     loop {
         let mut living = Vec::new();
         for (pe, process) in (0..).zip(processes.iter_mut()) {
-            if !process.look()? && !row.is_victim(pe) {
+            // One that is stopped does not end by itself.
+            if !process.look()? && !(row.is_victim(pe) && row.what == What::Stopped) {
                 living.push(pe);
             }
         }

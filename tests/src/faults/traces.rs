@@ -36,18 +36,20 @@ fn names_in(table: &str) -> Names {
 /// What is there that was not `before` and belongs to nobody else, once the system has had time to remove it.
 pub(super) fn left(before: &Names) -> Result<Vec<String>> {
     let start = Instant::now();
+    // What comes later is of another job of this machine.
+    let mut names_left: Names = names()?;
+    names_left.retain(|inode, _| !before.contains_key(inode));
     loop {
+        let now = names()?;
+        names_left.retain(|inode, _| now.contains_key(inode));
         let mut left = children()?;
-        let new: Names = names()?.into_iter().filter(|(inode, _)| !before.contains_key(inode)).collect();
-        left.extend(new.values().cloned());
-        if left.is_empty() {
+        if left.is_empty() && names_left.is_empty() {
             return Ok(left);
         }
         if start.elapsed() > PATIENCE {
-            // Another job of this machine may have begun meanwhile.
-            let others = new.iter().filter(|(inode, _)| has_holder(inode)).map(|(_, name)| name);
-            let others: Vec<&String> = others.collect();
-            left.retain(|one| !others.contains(&one));
+            // Such a job may have begun during the row, and go on.
+            names_left.retain(|inode, _| !has_holder(inode));
+            left.extend(names_left.into_values());
             return Ok(left);
         }
         std::thread::sleep(PAUSE);

@@ -38,10 +38,11 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
             return Err(error);
         }
     };
-    say(me, &mut sender, &FromPe::Ready(ready(config, &*device)))?;
-    // PE 0 waits for the others as long as it may, and then says so.
+    let said = say(me, &mut sender, &FromPe::Ready(ready(config, &*device)));
+    // PE 0 waits for the others as long as it may, and then says so. Where it has hung up it has said why.
     let left = until.saturating_duration_since(Instant::now()) + HANDSHAKE;
     let welcome = welcomed(me, &mut receiver, left)?;
+    said?;
     let board = Arc::new(fetch_board(config, me, &exchange, &welcome)?);
     let server = welcome.peers[0].pid;
     let link = Link::new(me, server, config.deadline, board.clone(), (sender, receiver))?;

@@ -41,6 +41,8 @@ pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) struct Clock {
     time: AtomicU64,
     epoch: AtomicU64,
+    /// Counts what devices did and what was written into their memory, but not the comings and goings of host threads.
+    activity: AtomicU64,
     busy: AtomicU32,
     /// Per device: what wakes its worker, and where its time jumps at its next pass (0: nowhere).
     workers: Vec<Worker>,
@@ -62,6 +64,18 @@ struct State {
     hosts: Vec<Arc<HostState>>,
     /// Since when every busy device has been clean at this epoch.
     standing: Option<(u64, Instant)>,
+    /// Since when there has been no activity but this.
+    quiet: Option<(u64, Instant)>,
+}
+
+impl State {
+    /// Since when the count of activity has been this.
+    fn quiet_since(&mut self, activity: u64) -> Instant {
+        match self.quiet {
+            Some((at, since)) if at == activity => since,
+            _ => self.quiet.insert((activity, Instant::now())).1,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,9 +93,10 @@ impl Clock {
         Self {
             time: AtomicU64::new(0),
             epoch: AtomicU64::new(1),
+            activity: AtomicU64::new(0),
             busy: AtomicU32::new(0),
             workers: (0..config.devices).map(|_| Worker::default()).collect(),
-            state: Mutex::new(State { devices: records, hosts: Vec::new(), standing: None }),
+            state: Mutex::new(State { devices: records, hosts: Vec::new(), standing: None, quiet: None }),
             grace: config.host_grace,
             patience: config.host_patience,
             outside: config.outside_grace.unwrap_or(Duration::ZERO),
@@ -126,9 +141,15 @@ impl Clock {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// As [`changed`](Self::changed), and it was more than a host thread's coming or going.
+    fn acted(&self) {
+        self.activity.fetch_add(1, Ordering::AcqRel);
+        self.changed();
+    }
+
     /// Something happened outside of all devices: they look again at once.
     pub(crate) fn changed_outside(&self) {
-        self.changed();
+        self.acted();
         self.wake_touched(u64::MAX, u32::MAX);
     }
 
@@ -138,7 +159,7 @@ impl Clock {
         *carry += active;
         self.time.fetch_add(*carry / busy, Ordering::AcqRel);
         *carry %= busy;
-        self.changed();
+        self.acted();
     }
 
     /// A device has work from now on.
@@ -149,7 +170,7 @@ impl Clock {
             record.busy = true;
             self.busy.fetch_add(1, Ordering::Relaxed);
         }
-        self.changed();
+        self.acted();
     }
 
     /// A device has no work left.
@@ -187,13 +208,14 @@ impl Clock {
     /// Makes a jump the time of all devices.
     pub(crate) fn landed(&self, time: u64) {
         self.time.fetch_max(time, Ordering::AcqRel);
-        self.changed();
+        self.acted();
     }
 
     /// A device is clean at `epoch` with `earliest` as its earliest deadline. If that makes the machine
     /// quiescent, some device's time jumps.
     pub(crate) fn clean(&self, device: u32, epoch: u64, earliest: u64) {
         let mut state = self.state();
+        let quiet = state.quiet_since(self.activity.load(Ordering::Acquire));
         let record = &mut state.devices[device as usize];
         record.clean = epoch;
         record.earliest = earliest;
@@ -214,7 +236,7 @@ impl Clock {
             Standing::MayReturn => self.grace,
             Standing::Runs => self.patience,
         });
-        if since.elapsed() < needed.max().unwrap_or(Duration::ZERO).max(self.outside) {
+        if since.elapsed() < needed.max().unwrap_or(Duration::ZERO) || quiet.elapsed() < self.outside {
             return;
         }
         let busy = state.devices.iter().enumerate().filter(|(_, d)| d.busy);
@@ -285,6 +307,22 @@ mod tests {
         host.set_waiting();
         clock.clean(0, clock.epoch(), 5);
         assert_eq!(clock.jump_of(0), Some(5));
+    }
+
+    #[test]
+    fn a_host_thread_that_comes_and_goes_does_not_put_off_what_other_processes_may_do() {
+        let outside_grace = Some(Duration::from_millis(30));
+        let clock = Clock::new(&MachineConfig { outside_grace, ..MachineConfig::default() });
+        clock.set_busy(0);
+        clock.clean(0, clock.epoch(), 5);
+        assert_eq!(clock.jump_of(0), None, "nothing has stood for so long");
+        std::thread::sleep(Duration::from_millis(40));
+        clock.changed();
+        clock.clean(0, clock.epoch(), 5);
+        assert_eq!(clock.jump_of(0), Some(5));
+        clock.landed(5);
+        clock.clean(0, clock.epoch(), 9);
+        assert_eq!(clock.jump_of(0), None, "a jump is activity");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! taken, by what, and how many PEs have released each. Of PEs that are threads the last to arrive at a collective call
 //! runs it; each PE that is a process keeps its own, and as all do the same in the same order, all books are alike.
 
+use crate::config::HEAP_UNIT as UNIT;
 use crate::error::{Error, Result};
 use crate::failure::Place;
 use crate::space::AddressSpace;
@@ -11,9 +12,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Bytes of the unit in which ranges are handed out: every allocation is aligned to it.
-pub(crate) const UNIT: u64 = 256;
 
 /// Number of an allocation in the order of allocation, from 0. Never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,14 +1,13 @@
 //! How a run is set up: from the environment, then changed by the program.
 
-use crate::alloc;
+use crate::env::variables::MAX_PES;
 use crate::error::{Error, Result};
 use crate::launched::Launched;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Most PEs of a process. Each is a thread, and on the emulator a GPU, which is one more, unless told otherwise;
-/// with many more than this a system runs out of threads or memory maps, which std answers by an abort.
-pub(crate) const MAX_PES: u32 = 1024;
+/// Bytes of the unit in which ranges of the heap are handed out: every allocation is aligned to it.
+pub(crate) const HEAP_UNIT: u64 = 256;
 
 /// What kernels run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -227,9 +226,9 @@ impl Config {
             return refuse("the kernel limit must be longer than 0");
         }
         if let Some(given) = self.heap_limit
-            && given < alloc::UNIT
+            && given < HEAP_UNIT
         {
-            return Err(Error::HeapTooSmall { given, least: alloc::UNIT });
+            return Err(Error::HeapTooSmall { given, least: HEAP_UNIT });
         }
         if self.emulated_devices == Some(0) {
             return refuse("there must be at least one emulated device");

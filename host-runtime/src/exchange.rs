@@ -258,6 +258,17 @@ impl Answer {
     }
 }
 
+/// Reads a message of either kind, whatever it is.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn read_anything(bytes: &[u8]) {
+    if let Ok(piece) = Piece::read(bytes) {
+        assert_eq!(Piece::read(&piece.write()), Ok(piece));
+    }
+    if let Ok(answer) = Answer::read(bytes) {
+        assert!(Answer::read(&answer.write()).is_ok());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,9 @@
 //! What the PEs of a process share: the rendezvous, the heap, the devices, and the words in host memory by
 //! which kernels report failure.
 
-use crate::alloc::{self, Heap, Tags};
+use crate::alloc::{Heap, Tags};
 use crate::board::Board;
-use crate::config::Config;
+use crate::config::{Config, HEAP_UNIT};
 use crate::driver::{self, Device, Registered};
 use crate::error::{Error, Result};
 use crate::exchange::Exchange;
@@ -310,7 +310,7 @@ fn no_addresses(error: Error, config: &Config) -> Error {
             asked,
             pes: config.pes,
             limited: config.heap_limit.is_some(),
-            least: alloc::UNIT,
+            least: HEAP_UNIT,
             reason,
         },
         other => other,

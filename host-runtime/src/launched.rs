@@ -2,8 +2,7 @@
 //! oxshmem-run's variables or from torchrun's; with neither, the process is alone. Variables that contradict each other,
 //! or that miss a companion, are an error that names both: never does every process take itself for PE 0.
 
-use crate::config::MAX_PES;
-use crate::env;
+use crate::env::variables as env;
 use crate::error::{Error, Result};
 use std::ffi::OsString;
 
@@ -127,7 +126,7 @@ impl Family {
         let rank = number(set(0), "a number from 0 on, less than the number of PEs")?;
         let size = number(set(1), env::PES.values)?;
         let local_rank = number(set(2), "a number from 0 on")?;
-        if size == 0 || size > MAX_PES {
+        if size == 0 || size > env::MAX_PES {
             let value = size.to_string();
             return Err(Error::Environment { variable: self.size, value, valid: env::PES.values });
         }

@@ -67,6 +67,9 @@ mod event;
 mod exchange;
 mod failure;
 mod fault;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod group;
 mod growth;
 mod intern;

@@ -6,7 +6,7 @@
 mod common;
 
 use common::*;
-use oxshmem::{Config, DeviceChoice, LaunchConfig};
+use oxshmem::{Config, DeviceChoice, Handles, LaunchConfig};
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::launch::{Image, Kernel, KernelInfo, Launcher, Module, ParamVisitor, Registered};
 use std::path::{Path, PathBuf};
@@ -80,6 +80,12 @@ fn child() {
     let device =
         if std::env::var_os("CHILD_AUTO").is_some() { DeviceChoice::Auto } else { DeviceChoice::Cuda };
     let mut config = Config::default().pes(pes).device(device).deadline(Duration::from_millis(100));
+    if std::env::var_os("RANK").is_some() {
+        config = Config::from_env().unwrap().device(device);
+    }
+    if std::env::var_os("CHILD_FABRIC").is_some() {
+        config = config.handles(Handles::Fabric);
+    }
     if let Ok(heap) = std::env::var("CHILD_HEAP") {
         config = config.heap_limit(heap.parse().unwrap());
     }
@@ -98,6 +104,12 @@ fn child() {
             "not in the image" => panics::launch(&shmem, ONE, 0)?,
             "not built" => shmem.launch_kernel::<NotBuilt>(None, ONE, ())?,
             "too new" => shmem.launch_kernel::<TooNew>(None, ONE, ())?,
+            "grows" => {
+                // The heap grows twice, and the memory of the first part stays what it was.
+                let large = shmem.alloc_from_fn(3 << 20, |i| i as u32 ^ shmem.my_pe())?;
+                assert_eq!(large.read()?[9999], 9999 ^ shmem.my_pe());
+                assert_eq!(shmem.all_gather(&u64::from(shmem.my_pe()))?, [0, 1]);
+            }
             "out of memory" => drop(shmem.alloc_zeroed::<u8>(1 << 30)?),
             "local out of memory" => drop(shmem.device_zeroed::<u8>(1 << 31)?),
             "stuck" if shmem.my_pe() == 1 => return Err(oxshmem::Error::other("PE 1 gives up")),
@@ -184,6 +196,47 @@ fn with_a_driver_everything_but_kernels_works() {
     ends_with(&[("CHILD_PES", "3"), ("STUB_DEVICES", "2"), ("CHILD_CASE", "wait")], &["ok", "Stub GPU"]);
     ends_with(&[("CHILD_CASE", "raw")], &["ok"]);
     ends_with(&[("CHILD_CASE", "events")], &["ok"]);
+}
+
+#[test]
+fn processes_share_heaps_by_the_drivers_descriptors() {
+    let job = std::process::id().to_string();
+    for (case, devices, says) in [
+        ("grows", "1", "ok [\"Stub GPU\"]"),
+        ("grows", "2", "ok [\"Stub GPU\"]"),
+        ("out of memory", "1", "out of memory"),
+    ] {
+        let child = |rank: &'static str| {
+            let run_id = format!("{job} {case} {devices}");
+            std::thread::spawn(move || {
+                let environment = [
+                    ("RANK", rank),
+                    ("WORLD_SIZE", "2"),
+                    ("LOCAL_RANK", rank),
+                    ("MASTER_ADDR", "127.0.0.1"),
+                    ("MASTER_PORT", "1"),
+                    ("TORCHELASTIC_RUN_ID", &run_id),
+                    ("STUB_DEVICES", devices),
+                    ("CHILD_CASE", case),
+                ];
+                run_child(stub(), &environment)
+            })
+        };
+        for child in ["0", "1"].map(child) {
+            let said = child.join().unwrap();
+            assert!(said.contains(says), "{case}: {said}");
+        }
+    }
+}
+
+#[test]
+fn fabric_handles_that_are_not_to_be_had() {
+    for environment in [&[("CHILD_FABRIC", "1")][..], &[("CHILD_FABRIC", "1"), ("STUB_FABRIC", "1")]] {
+        ends_with(
+            environment,
+            &["Stub GPU (GPU 0) cannot be used", "no fabric handles here", "OXSHMEM_HANDLES"],
+        );
+    }
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
         }
     };
     say(me, &mut sender, &FromPe::Ready(ready(config, &*device)))?;
-    // PE 0 waits for the others as long as it may, and then says so.
+    // PE 0 waits for the others as long as it may, and then says so. Where it has hung up it has said why.
     let left = until.saturating_duration_since(Instant::now()) + HANDSHAKE;
     let welcome = welcomed(me, &mut receiver, left)?;
     let board = Arc::new(fetch_board(config, me, &exchange, &welcome, &mut receiver)?);

@@ -15,8 +15,6 @@ const TEXT: usize = 4096;
 const NAME: usize = 256;
 /// Most PEs of which something is told.
 const MANY: usize = 1024;
-/// How deep failures of failures go.
-const DEPTH: u32 = 4;
 
 fn cut(text: &str, limit: usize) -> &str {
     &text[..text.floor_char_boundary(limit)]
@@ -161,15 +159,19 @@ pub(super) fn write_error(to: &mut Writer, error: &Error) {
 
 /// Reads an error.
 pub(super) fn read_error(from: &mut Reader<'_>) -> Result<Error, Malformed> {
-    read_error_at(from, DEPTH)
+    match from.u8()? {
+        1 => {
+            let (pe, cause) = (from.u32()?, from.u8()?);
+            Ok(Error::PeFailed { pe, cause: Box::new(read_root(from, cause)?) })
+        }
+        kind => read_root(from, kind),
+    }
 }
 
-fn read_error_at(from: &mut Reader<'_>, depth: u32) -> Result<Error, Malformed> {
-    Ok(match from.u8()? {
+/// Reads an error of this kind that is no consequence of another one.
+fn read_root(from: &mut Reader<'_>, kind: u8) -> Result<Error, Malformed> {
+    Ok(match kind {
         0 => Error::other(read_text(from)?),
-        1 if depth > 0 => {
-            Error::PeFailed { pe: from.u32()?, cause: Box::new(read_error_at(from, depth - 1)?) }
-        }
         2 => Error::Poisoned(Box::new(read_failure(from)?)),
         3 => Error::KernelFailed(Box::new(read_panic(from)?)),
         4 => Error::PePanicked { pe: from.u32()?, message: read_text(from)? },

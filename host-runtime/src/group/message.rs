@@ -10,7 +10,7 @@ use crate::wire::{Malformed, Reader, Writer};
 use std::sync::Arc;
 
 /// Most PEs of a job.
-const PES: usize = crate::config::MAX_PES as usize;
+const PES: usize = crate::env::variables::MAX_PES as usize;
 /// Most allocations that one arrival says are released; the rest wait for the next.
 pub(crate) const RELEASED: usize = 1 << 15;
 /// Most that all PEs are told of at once.

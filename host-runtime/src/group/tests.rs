@@ -157,7 +157,7 @@ fn errors_that_programs_tell_apart_keep_their_type() {
 
 #[test]
 fn the_largest_messages_fit_into_a_frame() {
-    let most = crate::config::MAX_PES as usize;
+    let most = crate::env::variables::MAX_PES as usize;
     let agreed = Agreed {
         released: vec![AllocationId(u64::MAX); super::message::RELEASED_BY_ALL],
         gathered: Arc::new(vec![]),

@@ -30,6 +30,8 @@ mod mac;
 mod pending;
 mod refusals;
 mod secret;
+#[cfg(feature = "fuzzing")]
+mod stranger;
 mod stream;
 mod unique_id;
 mod until;
@@ -50,5 +52,7 @@ pub(crate) use error::WireError;
 pub(crate) use listener::Listener;
 pub(crate) use refusals::Refusals;
 pub(crate) use secret::Secret;
+#[cfg(feature = "fuzzing")]
+pub(crate) use stranger::lets_in;
 pub(crate) use stream::credentials;
 pub(crate) use unique_id::UniqueId;

@@ -8,6 +8,7 @@
 //   STUB_MEMORY          1073741824 bytes per GPU
 //   STUB_NO_PEER         unset      set: no access between GPUs
 //   STUB_NO_ATOMICS      unset      set: no atomics between GPUs
+//   STUB_FABRIC          unset      set: the GPUs say that they have fabric handles, which memory is refused with
 //   STUB_JIT_ERROR       unset      set: every PTX is rejected
 //   STUB_LAUNCH_ERROR    0          what a stream's query returns after a launch
 //   STUB_STUCK           unset      set: a stream never becomes idle after a launch
@@ -18,9 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 typedef int Result;
-enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500, NOT_READY = 600 };
+enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500, NOT_READY = 600, NOT_PERMITTED = 800, FABRIC = 8 };
 
 static long number(const char *name, long otherwise) {
     const char *text = getenv(name);
@@ -61,6 +64,7 @@ Result cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 16: *value = 4; break;
     case 75: *value = (int)number("STUB_CAPABILITY", 90) / 10; break;
     case 76: *value = (int)number("STUB_CAPABILITY", 90) % 10; break;
+    case 128: *value = !!getenv("STUB_FABRIC"); break;
     case 97: *value = 227 * 1024; break;
     case 41: case 95: case 102: case 115: *value = 1; break;
     default: return INVALID;
@@ -80,7 +84,8 @@ Result cuCtxSetCurrent(void *context) { current = context; return OK; }
 
 struct Location { int type, id; };
 struct Properties { int type, handles; struct Location location; };
-struct Physical { uint64_t bytes; int device, references; };
+// Device is -1 for memory of another process, which is counted there.
+struct Physical { uint64_t bytes; int device, references, file; };
 
 Result cuMemGetAllocationGranularity(size_t *bytes, const struct Properties *p, int option) { (void)p, (void)option; *bytes = 2 << 20; return OK; }
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
@@ -100,25 +105,43 @@ Result cuMemAddressFree(uint64_t address, size_t bytes) { return munmap((void *)
 Result cuMemCreate(uint64_t *handle, size_t bytes, const struct Properties *p, uint64_t flags) {
     (void)flags;
     int device = p->location.id;
+    if (p->handles == FABRIC) return NOT_PERMITTED;
     if (used[device] + bytes > (uint64_t)number("STUB_MEMORY", 1 << 30)) return OUT_OF_MEMORY;
     used[device] += bytes;
     struct Physical *physical = malloc(sizeof *physical);
-    *physical = (struct Physical){bytes, device, 1};
+    *physical = (struct Physical){bytes, device, 1, memfd_create("stub GPU memory", MFD_CLOEXEC)};
+    *handle = (uint64_t)physical;
+    return ftruncate(physical->file, bytes) ? OUT_OF_MEMORY : OK;
+}
+Result cuMemExportToShareableHandle(void *name, uint64_t handle, int type, unsigned long long flags) {
+    (void)flags;
+    if (type == FABRIC) return NOT_PERMITTED;
+    *(int *)name = dup(((struct Physical *)handle)->file);
+    return OK;
+}
+Result cuMemImportFromShareableHandle(uint64_t *handle, void *name, int type) {
+    struct stat stat;
+    if (type == FABRIC || fstat((int)(intptr_t)name, &stat)) return INVALID;
+    struct Physical *physical = malloc(sizeof *physical);
+    *physical = (struct Physical){stat.st_size, -1, 1, dup((int)(intptr_t)name)};
     *handle = (uint64_t)physical;
     return OK;
 }
 // A mapping is never unmapped before the end, so its memory stays counted.
 Result cuMemRelease(uint64_t handle) {
     struct Physical *physical = (struct Physical *)handle;
-    if (physical->references == 1) used[physical->device] -= physical->bytes;
+    if (physical->references == 1 && physical->device >= 0) used[physical->device] -= physical->bytes;
+    close(physical->file);
     free(physical);
     return OK;
 }
 Result cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t handle, uint64_t flags) {
     (void)offset, (void)flags;
-    ((struct Physical *)handle)->references++;
-    int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
-    return mmap((void *)address, bytes, PROT_NONE, how, -1, 0) == MAP_FAILED ? OUT_OF_MEMORY : OK;
+    struct Physical *physical = (struct Physical *)handle;
+    if (physical->bytes != bytes) return INVALID;
+    physical->references++;
+    void *at = mmap((void *)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, physical->file, 0);
+    return at == MAP_FAILED ? OUT_OF_MEMORY : OK;
 }
 Result cuMemSetAccess(uint64_t address, size_t bytes, const void *descriptors, size_t count) {
     (void)descriptors, (void)count;

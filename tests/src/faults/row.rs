@@ -159,7 +159,8 @@ fn wait_for_others(
         let mut living = Vec::new();
         for (pe, process) in (0..).zip(processes.iter_mut()) {
             // One that is stopped does not end by itself.
-            if !process.look()? && !(row.is_victim(pe) && row.what == What::Stopped) {
+            let stands_still = row.is_victim(pe) && row.what == What::Stopped;
+            if !process.look()? && !stands_still {
                 living.push(pe);
             }
         }

@@ -47,6 +47,14 @@ pub(super) fn granule(device: CUdevice, handles: HandleType) -> Result<u64> {
     Ok((bytes as u64).max(SMALLEST_GRANULE))
 }
 
+/// Makes memory with handles of this type and exports it, to see whether that can be done.
+pub(super) fn try_handles(context: &Arc<Context>, handles: HandleType, bytes: u64) -> Result<()> {
+    let devices: Arc<[CUdevice]> = Arc::new([context.device]);
+    let mut segment = Segment::new(context.clone(), devices, handles, bytes)?;
+    segment.create(bytes)?;
+    segment.export().map(drop)
+}
+
 /// Free and total bytes of the calling thread's GPU.
 pub(super) fn free_memory() -> Result<u64> {
     let (mut free, mut total) = (0, 0);

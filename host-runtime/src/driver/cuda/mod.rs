@@ -97,9 +97,6 @@ pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
         Handles::Descriptors => HandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
         Handles::Fabric => HandleType::CU_MEM_HANDLE_TYPE_FABRIC,
     };
-    if config.handles == Handles::Fabric {
-        devices.iter().try_for_each(|&device| has_fabric(device))?;
-    }
     let infos: Vec<DeviceInfo> = ordinals
         .zip(devices.iter())
         .map(|(ordinal, &device)| describe(device, ordinal, memory::granule(device, handles)?))
@@ -108,6 +105,9 @@ pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
     let mut gpus: Vec<Arc<dyn Device>> = Vec::with_capacity(devices.len());
     for (info, &device) in infos.into_iter().zip(devices.iter()) {
         let context = Arc::new(Context::new(device)?);
+        if config.handles == Handles::Fabric {
+            check_fabric(&context, &info)?;
+        }
         let target = Target { capability: capability(device)?, driver, name: info.name.clone() };
         gpus.push(Arc::new(Gpu {
             info,
@@ -128,14 +128,28 @@ fn device(ordinal: u32) -> Result<CUdevice> {
     Ok(device)
 }
 
-/// Whether a GPU's memory can be named to others of its NVLink fabric.
-fn has_fabric(device: CUdevice) -> Result<()> {
+/// Refuses a GPU whose memory cannot be named to others of its NVLink fabric. The attribute alone does not tell: the driver
+/// also refuses where no IMEX channel lets this process.
+fn check_fabric(context: &Arc<Context>, info: &DeviceInfo) -> Result<()> {
     let supported = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED;
-    if context::attribute(device, supported)? != 0 {
-        return Ok(());
+    let fabric = HandleType::CU_MEM_HANDLE_TYPE_FABRIC;
+    let tried = match context::attribute(context.device, supported)? {
+        0 => None,
+        _ => Some(memory::try_handles(context, fabric, info.granule)),
+    };
+    match tried {
+        Some(Ok(())) => Ok(()),
+        Some(Err(error))
+            if !is(&error, CUresult::CUDA_ERROR_NOT_PERMITTED)
+                && !is(&error, CUresult::CUDA_ERROR_NOT_SUPPORTED) =>
+        {
+            Err(error)
+        }
+        _ => {
+            let what = "its memory has no fabric handles here, which need an NVLink fabric whose IMEX service lets this process: unset OXSHMEM_HANDLES to use descriptors";
+            Err(Error::DeviceUnsupported { device: info.name.clone(), what })
+        }
     }
-    let what = "its memory has no fabric handles, which need an NVLink fabric with its IMEX service: unset OXSHMEM_HANDLES";
-    Err(Error::DeviceUnsupported { device: format!("GPU {device}"), what })
 }
 
 /// Every GPU must reach every other one's memory, atomics included.

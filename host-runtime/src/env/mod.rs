@@ -2,165 +2,21 @@
 //! that does not parse is an error that names the variable and what is valid; an unknown `OXSHMEM_…` variable
 //! is a warning on stderr, once.
 
-use crate::config::{Config, DeviceChoice, Handles, MAX_PES, Path, Rendezvous};
+pub(crate) mod variables;
+
+pub use variables::{VARIABLES, Variable};
+
+use crate::config::{Config, DeviceChoice, Handles, Path, Rendezvous};
 use crate::error::{Error, Result};
 use crate::launched::Launched;
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
 use std::sync::Once;
 use std::time::Duration;
-
-/// A variable of the environment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Variable {
-    /// Its name.
-    pub name: &'static str,
-    /// What it may be.
-    pub values: &'static str,
-    /// What holds if it is unset or empty.
-    pub default: &'static str,
-    /// What it does.
-    pub meaning: &'static str,
-}
-
-pub(crate) const PES: Variable = Variable {
-    name: "OXSHMEM_PES",
-    values: "a number from 1 to 1024",
-    default: "1",
-    meaning: "how many PEs run as threads of this process",
+use variables::{
+    DEADLINE, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP,
+    JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS,
 };
-const DEVICE: Variable = Variable {
-    name: "OXSHMEM_DEVICE",
-    values: "cuda, emulated or auto",
-    default: "auto",
-    meaning: "what kernels run on; auto takes CUDA if there is a driver with a GPU, else the emulator",
-};
-const PATH: Variable = Variable {
-    name: "OXSHMEM_PATH",
-    values: "p2p, ibgda or proxy",
-    default: "p2p",
-    meaning: "how PEs reach each other's memory",
-};
-const DEADLINE: Variable = Variable {
-    name: "OXSHMEM_DEADLINE",
-    values: "a positive number of seconds (2.5), or one with a unit (30s, 500ms)",
-    default: "30s",
-    meaning: "how long one wait may take, in a kernel and on the host, before it is an error; a PE that waits for another's running kernel on a GPU gives up after four deadlines and 10 s; what a kernel computes between its waits is bounded by OXSHMEM_KERNEL_LIMIT alone",
-};
-const KERNEL_LIMIT: Variable = Variable {
-    name: "OXSHMEM_KERNEL_LIMIT",
-    values: DEADLINE.values,
-    default: "a kernel may compute as long as it likes; after 30 s a line on stderr says which is waited for",
-    meaning: "how long a kernel may run from the moment at which its PE waits for it, before that is an error; what it may use is kept until the process ends, and on the emulator one that never comes to an oxshmem operation occupies a thread until then",
-};
-const HEAP: Variable = Variable {
-    name: "OXSHMEM_HEAP",
-    values: "a positive number of bytes, with K, M, G or T for powers of 1024 (512M)",
-    default: "what fits on the device",
-    meaning: "largest size of each PE's symmetric heap, 256 bytes at least; memory is taken as it is needed",
-};
-const EMULATED_DEVICES: Variable = Variable {
-    name: "OXSHMEM_EMULATED_DEVICES",
-    values: "a number from 1 to 1024",
-    default: "one per PE",
-    meaning: "how many emulated GPUs there are; PE i runs on GPU i modulo this",
-};
-const EMULATED_MEMORY: Variable = Variable {
-    name: "OXSHMEM_EMULATED_MEMORY",
-    values: HEAP.values,
-    default: "what this machine has available, divided by the emulated GPUs",
-    meaning: "memory of each emulated GPU, 4M at least for each of its PEs",
-};
-
-const EMULATED_SEED: Variable = Variable {
-    name: "OXSHMEM_EMULATED_SEED",
-    values: "a whole number",
-    default: "threads run in turn",
-    meaning: "makes each emulated GPU run its threads in a pseudo-random order that this number fixes",
-};
-
-pub(crate) const RANK: Variable = Variable {
-    name: "OXSHMEM_RANK",
-    values: "a number from 0 on, less than OXSHMEM_WORLD_SIZE",
-    default: "torchrun's RANK, if that is set",
-    meaning: "which PE this process is; set by oxshmem-run, with the following four",
-};
-pub(crate) const WORLD_SIZE: Variable = Variable {
-    name: "OXSHMEM_WORLD_SIZE",
-    values: PES.values,
-    default: "torchrun's WORLD_SIZE",
-    meaning: "how many processes the job has, each of them one PE",
-};
-pub(crate) const LOCAL_RANK: Variable = Variable {
-    name: "OXSHMEM_LOCAL_RANK",
-    values: "a number from 0 on",
-    default: "torchrun's LOCAL_RANK",
-    meaning: "which process this is on its host; it takes the GPU of that number, modulo the GPUs that it sees",
-};
-pub(crate) const LOCAL_WORLD_SIZE: Variable = Variable {
-    name: "OXSHMEM_LOCAL_WORLD_SIZE",
-    values: PES.values,
-    default: "torchrun's LOCAL_WORLD_SIZE; without that the same as the number of processes",
-    meaning: "how many processes of the job this host has; it must be all, as no path to other hosts is built yet",
-};
-pub(crate) const JOB: Variable = Variable {
-    name: "OXSHMEM_JOB",
-    values: "text that no other job of this user on this host has",
-    default: "torchrun's MASTER_ADDR and MASTER_PORT, with TORCHELASTIC_RUN_ID and TORCHELASTIC_RESTART_COUNT",
-    meaning: "names the job: its processes find PE 0 by it",
-};
-const RENDEZVOUS: Variable = Variable {
-    name: "OXSHMEM_RENDEZVOUS",
-    values: "unix, tcp or tcp:ADDRESS (tcp:127.0.0.1, tcp:::1)",
-    default: "unix",
-    meaning: "over what the processes of a job meet; tcp uses 127.0.0.1 unless told otherwise, and a port that the kernel chooses",
-};
-const JOIN_DEADLINE: Variable = Variable {
-    name: "OXSHMEM_JOIN_DEADLINE",
-    values: DEADLINE.values,
-    default: "120s",
-    meaning: "how long a process waits at the start for all others of its job to have come",
-};
-const HANDLES: Variable = Variable {
-    name: "OXSHMEM_HANDLES",
-    values: "descriptors or fabric",
-    default: "descriptors",
-    meaning: "how the heap memory of a GPU is named to other processes: as file descriptors, or as fabric handles, which need an NVLink fabric with its IMEX service",
-};
-
-/// Every variable that the host runtime reads.
-pub const VARIABLES: &[Variable] = &[
-    PES,
-    DEVICE,
-    PATH,
-    DEADLINE,
-    KERNEL_LIMIT,
-    HEAP,
-    RANK,
-    WORLD_SIZE,
-    LOCAL_RANK,
-    LOCAL_WORLD_SIZE,
-    JOB,
-    RENDEZVOUS,
-    JOIN_DEADLINE,
-    HANDLES,
-    EMULATED_DEVICES,
-    EMULATED_MEMORY,
-    EMULATED_SEED,
-];
-
-/// Variables that other parts of oxshmem read: no warning for them.
-const ELSEWHERE: &[&str] = &[
-    "OXSHMEM_CACHE",
-    "OXSHMEM_CARGO",
-    "OXSHMEM_DEVICE_BUILD",
-    "OXSHMEM_FAULT",
-    "OXSHMEM_PTX",
-    "OXSHMEM_PTXAS",
-    "OXSHMEM_RUSTC",
-    "OXSHMEM_TEST_FULL",
-    "OXSHMEM_WRITE_DOCS",
-];
 
 impl Config {
     /// The set-up that the environment asks for: see [`VARIABLES`].

@@ -1,0 +1,30 @@
+//! What is done with errors: made of a program's own, and followed to their root.
+
+use super::Error;
+use std::sync::Arc;
+
+impl Error {
+    /// Wraps an error of the program's own, or a message.
+    ///
+    /// ```
+    /// let error = oxshmem::Error::other("the result is wrong");
+    /// assert_eq!(error.to_string(), "the result is wrong");
+    /// ```
+    pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Other(Arc::from(error.into()))
+    }
+
+    /// The error at the root: for another PE's failure the error of that PE.
+    pub fn root(&self) -> &Self {
+        match self {
+            Self::PeFailed { cause, .. } => cause.root(),
+            error => error,
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::other(error)
+    }
+}

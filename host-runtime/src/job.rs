@@ -241,10 +241,7 @@ impl Job {
         if self.any_failed()
             && let Some(error) = self.group.failure_for(pe)
         {
-            return Some(match error.root() {
-                Error::Poisoned(_) => error.root().clone(),
-                _ => error,
-            });
+            return Some(error);
         }
         self.poisoned()
     }

@@ -86,10 +86,9 @@ impl Process {
             self.job.device_of_pe.iter().flatten().for_each(|device| device.abandon());
         }
         match self.job.group.failed() {
-            Some((pe, cause)) if self.pes.iter().all(|own| own.me != pe) => {
-                Err(Error::PeFailed { pe, cause: Box::new(cause) })
-            }
-            Some((_, cause)) => Err(cause),
+            // Of this process's PEs it is the PE's own error.
+            Some((failed, cause)) if self.pes.iter().any(|pe| pe.me == failed) => Err(cause),
+            Some((failed, cause)) => Err(Error::of_another_pe(failed, cause)),
             None => drained.into_iter().collect(),
         }
     }

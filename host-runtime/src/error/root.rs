@@ -14,6 +14,15 @@ impl Error {
         Self::Other(Arc::from(error.into()))
     }
 
+    /// What a PE is told of the error by which another one failed: a poisoned job is poisoned for all, and other trouble
+    /// is one PE's.
+    pub(crate) fn of_another_pe(pe: u32, cause: Self) -> Self {
+        match cause {
+            Self::Poisoned(_) => cause,
+            _ => Self::PeFailed { pe, cause: Box::new(cause) },
+        }
+    }
+
     /// The error at the root: for another PE's failure the error of that PE.
     pub fn root(&self) -> &Self {
         match self {

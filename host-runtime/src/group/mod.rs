@@ -144,5 +144,5 @@ pub(crate) type OnFailure = Box<dyn Fn(u32) + Send + Sync>;
 /// The failure as PE `pe` is told of it: nothing if it is its own.
 fn failure_for(pe: u32, failed: Option<(u32, Error)>) -> Option<Error> {
     let (failed, cause) = failed.filter(|(failed, _)| *failed != pe)?;
-    Some(Error::PeFailed { pe: failed, cause: Box::new(cause) })
+    Some(Error::of_another_pe(failed, cause))
 }

@@ -369,10 +369,9 @@ fn conclude(
     for (pe, arrival) in (0..).zip(&arrivals) {
         if let Some(cause) = &arrival.trouble {
             return Err(match cause {
-                // A poisoned job is poisoned for all, and so is a heap that cannot grow; other trouble is one PE's.
-                Error::Poisoned(_) => cause.clone(),
+                // A heap that cannot grow cannot for all.
                 Error::OutOfMemory { .. } if matches!(arrival.call, Call::Taken(_)) => cause.clone(),
-                _ => Error::PeFailed { pe, cause: Box::new(cause.root().clone()) },
+                _ => Error::of_another_pe(pe, cause.root().clone()),
             });
         }
     }

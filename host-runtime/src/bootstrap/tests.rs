@@ -114,7 +114,7 @@ fn a_second_job_of_the_same_name_and_a_second_pe_of_the_same_rank_are_told_so() 
                 _ => super::guest::join(&config, &launched, name),
             };
             let _ = told.send(joined.as_ref().err().map(|error| (rank, error.to_string())));
-            joined.is_ok()
+            joined.ok()
         })
     };
     let next_error = || tells.recv_timeout(LIMIT).unwrap().unwrap();
@@ -134,8 +134,9 @@ fn a_second_job_of_the_same_name_and_a_second_pe_of_the_same_rank_are_told_so() 
         assert!(error.contains(says), "{error}");
     }
     honest.push(join(2, 3));
-    let joined = honest.into_iter().map(|thread| thread.join().unwrap());
-    assert_eq!(joined.filter(|joined| *joined).count(), 3);
+    // All stay until each has what it needs of the others.
+    let joined: Vec<_> = honest.into_iter().filter_map(|thread| thread.join().unwrap()).collect();
+    assert_eq!(joined.len(), 3);
 }
 
 /// A connection that knows nothing of the protocol.

@@ -1,8 +1,9 @@
 //! The host runtime of oxshmem: runs PEs, gives each a symmetric heap, and launches kernels that communicate
 //! while they compute.
 //!
-//! [`run`] is the entry of a program. It hands each PE a [`Shmem`], which allocates ([`SymVec`],
-//! [`DeviceVec`]), launches kernels (`kernel::launch(&shmem, …)`, by its
+//! [`run`] is the entry of a program. It makes PEs as threads of this process, or the one PE that a launcher
+//! (`oxshmem-run`, `torchrun`) has started this process as; [`init`] does the latter without a closure. Each PE has a
+//! [`Shmem`], which allocates ([`SymVec`], [`DeviceVec`]), launches kernels (`kernel::launch(&shmem, …)`, by its
 //! [`Launcher`](oxshmem_device::launch::Launcher)) and synchronises. Kernels run on NVIDIA GPUs, or on an
 //! emulated GPU where there is none. What goes wrong is an [`Error`], never a hang; only what a kernel computes
 //! between its waits may take any time, unless [`Config::kernel_limit`] bounds it.
@@ -44,6 +45,12 @@
 //! | a kernel panics on a GPU | [`Error::KernelCrashed`]; the process must end |
 //! | a kernel loops without an oxshmem wait | its PE: [`Error::StreamStuck`] after [`Config::kernel_limit`], if that is set; else a line on stderr after 30 s |
 //! | a PE does not come to a collective call | those that came: [`Error::Absent`], [`Error::Returned`] |
+//! | a PE's process ends without a word | the others' blocking calls and [`run`]: [`Error::PeFailed`] with [`Error::PeLost`] |
+//! | a PE's process is stopped | as for a PE that does not come, or whose signal does not |
+//! | processes of a job do not find each other | PE 0: [`Error::Missing`], the others: [`Error::PeFailed`] or [`Error::NotJoined`] |
+//! | processes of a job are set up differently | PE 0 or the one that differs: [`Error::ProcessesDiffer`], [`Error::OtherHosts`], the others: [`Error::PeFailed`] |
+//! | a launcher's variables cannot be right | this process: [`Error::Contradiction`], [`Error::MissingVariable`] |
+//! | a process gets no handle of another one's heap | it: [`Error::NoHandle`], the others: [`Error::PeFailed`] |
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -22,4 +22,6 @@ mod documents {
     mod kernels {}
     #[doc = include_str!("../../docs/src/failures.md")]
     mod failures {}
+    #[doc = include_str!("../../docs/src/processes.md")]
+    mod processes {}
 }

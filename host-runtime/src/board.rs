@@ -1,6 +1,6 @@
 //! The words in host memory that all PEs of a job share, over all its processes: the alarm, by which kernels say
 //! that something failed, and each PE's error record, which devices reach; and behind them, for the host alone,
-//! what each PE's host thread is doing and which kernels it launched last, by name. One anonymous file, so that
+//! what each PE's host thread is doing, whether its process can run, and which kernels it launched last, by name. One anonymous file, so that
 //! nothing is left behind however a process ends.
 
 use crate::error::{Error, Result};
@@ -52,6 +52,8 @@ struct Entry {
 struct Host {
     /// Since when, in nanoseconds of the system's monotonic clock, times 2, plus 1 if it waits for its kernels.
     doing: AtomicU64,
+    /// When a thread of its process last ran that does nothing but say so; 0 if there is none.
+    beat: AtomicU64,
 }
 
 /// What a PE that others wait for is doing, and since when ([`now`]).
@@ -165,17 +167,18 @@ impl Board {
 
     fn host(&self, pe: u32) -> &Host {
         assert!(pe < self.n_pes, "PE {pe} of {}", self.n_pes);
-        // SAFETY: inside the part behind that for devices, which has one for each PE, and one more.
-        unsafe { &self.words(Layout::of(self.n_pes).hosts, self.n_pes as usize + 1)[pe as usize] }
+        // SAFETY: inside the part behind that for devices, which has one for each PE.
+        unsafe { &self.words(Layout::of(self.n_pes).hosts, self.n_pes as usize)[pe as usize] }
     }
 
-    /// Grows as long as the process that serves the rendezvous can run.
-    pub(crate) fn pulse(&self) -> &AtomicU64 {
-        // SAFETY: as in `host`: the one more.
-        unsafe {
-            &self.words::<AtomicU64>(Layout::of(self.n_pes).hosts, self.n_pes as usize + 1)
-                [self.n_pes as usize]
-        }
+    /// Says that the process of a PE can run.
+    pub(crate) fn beat(&self, pe: u32) {
+        self.host(pe).beat.store(now(), Ordering::Release);
+    }
+
+    /// When the process of a PE last said that it can run, if it ever says so: PEs that are threads of one process do not.
+    pub(crate) fn last_beat(&self, pe: u32) -> Option<u64> {
+        Some(self.host(pe).beat.load(Ordering::Acquire)).filter(|beat| *beat != 0)
     }
 
     /// Notes whether a PE's host thread waits for its kernels from now on.
@@ -271,7 +274,7 @@ impl Layout {
     fn of(n_pes: u32) -> Self {
         let n_pes = n_pes as usize;
         let hosts = (ALARM_BYTES + n_pes * size_of::<ErrorRecord>()).next_multiple_of(PAGE);
-        let launches = (hosts + (n_pes + 1) * size_of::<Host>()).next_multiple_of(PAGE);
+        let launches = (hosts + n_pes * size_of::<Host>()).next_multiple_of(PAGE);
         let bytes = (launches + n_pes * REMEMBERED * size_of::<Entry>()).next_multiple_of(PAGE);
         Self { hosts, launches, bytes }
     }
@@ -309,6 +312,8 @@ mod tests {
         let other = Board::open(2, file).unwrap();
         board.alarm().store(1, Ordering::Release);
         board.set_doing(1, true);
+        board.beat(1);
+        assert_eq!((other.last_beat(0), other.last_beat(1).is_some()), (None, true));
         assert_eq!(other.alarm().load(Ordering::Acquire), 1);
         assert!(matches!((other.doing(0), other.doing(1)), (Doing::Host(_), Doing::Kernels(_))));
         let file = board.file().try_clone_to_owned().unwrap();

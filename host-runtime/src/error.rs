@@ -10,7 +10,10 @@ mod words;
 use crate::failure::{Failure, KernelPanic};
 use std::sync::Arc;
 use std::time::Duration;
-use words::{because, beside, cuda_version, grows_to, list_calls, list_pes, more_memory, range, why_absent};
+use words::{
+    because, beside, cuda_version, grows_to, list_calls, list_pes, more_memory, pid_in_brackets, range,
+    why_absent,
+};
 
 /// The result of every oxshmem call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -106,7 +109,7 @@ pub enum Error {
         why: String,
     },
     /// A PE's process has ended without a word: killed, crashed, or cut off.
-    #[error("its process (pid {pid}) {how}")]
+    #[error("its process{} {how}", pid_in_brackets(*pid))]
     PeLost {
         /// The PE.
         pe: u32,
@@ -195,7 +198,7 @@ pub enum Error {
     },
     /// A kernel crashed on a GPU, and took the process's context on this GPU with it.
     #[error(
-        "a kernel crashed ({name} ({code}): {text}), found while {doing}: a plain Rust panic or a wild access in a kernel does this; nothing more can run on this GPU in this process, and recover() does not help; run the program with OXSHMEM_DEVICE=emulated to see where"
+        "a kernel crashed ({name} ({code}): {text}), found while {doing}: a plain Rust panic or a wild access in a kernel does this, and under MPS the death of another process in a kernel; nothing more can run on this GPU in this process, and recover() does not help; run the program with OXSHMEM_DEVICE=emulated to see where"
     )]
     KernelCrashed {
         /// The driver's result.

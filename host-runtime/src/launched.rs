@@ -151,7 +151,7 @@ impl Family {
                 });
             }
         }
-        let mut job = format!("{}:{size}", self.launcher);
+        let mut job = self.launcher.to_owned();
         let names = self.job.iter().chain(self.also);
         for name in names {
             if let Some((name, value)) = of(name)? {

@@ -77,7 +77,11 @@ impl Process {
     /// # Errors
     /// The first failure of any PE.
     pub(crate) fn end(self) -> Result<()> {
-        self.job.group.wait_for_end();
+        for pe in &self.pes {
+            if let Err(error) = self.job.group.wait_for_end(pe.me) {
+                pe.fail(error);
+            }
+        }
         let drained: Vec<Result<()>> = self.pes.iter().map(|pe| pe.drain()).collect();
         self.job.ended.store(true, Ordering::Release);
         self.job.stop.close();

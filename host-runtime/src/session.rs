@@ -5,6 +5,8 @@ use crate::driver::{self, Entered};
 use crate::error::{Error, Result};
 use crate::process::Process;
 use crate::shmem::Shmem;
+use crate::stream::Stream;
+use oxshmem_device::launch::{Kernel, LaunchConfig, Launcher};
 use std::fmt::{self, Formatter};
 use std::ops::Deref;
 
@@ -22,10 +24,23 @@ pub struct Session {
 /// it as, or the only one.
 ///
 /// ```
+/// use oxshmem_device::prelude::*;
+///
+/// /// Adds this PE's number to a word of the right neighbour.
+/// #[nvshmem_kernel]
+/// fn greet(shmem: Shmem, greetings: Sym<Atomic<u64>>) {
+///     if shmem.thread().rank() == 0 {
+///         shmem.thread().atomic_fetch_add(greetings, 1, shmem.next_pe());
+///     }
+/// }
+///
 /// fn main() -> oxshmem::Result<()> {
 ///     let session = oxshmem::init()?;
-///     let ranks = session.all_gather(&session.my_pe())?;
-///     assert_eq!(ranks.len(), session.n_pes() as usize);
+///     let greetings = session.alloc_atomics::<u64>(1, Reach::World)?;
+///     greet::launch(&session, LaunchConfig::blocks(1).threads(32), greetings.at(0))?;
+///     session.barrier_all()?;
+///     let all = session.all_gather(&greetings.values()?[0])?;
+///     assert_eq!(all.iter().sum::<u64>(), u64::from(session.n_pes()));
 ///     session.end()
 /// }
 /// ```
@@ -89,6 +104,21 @@ impl Deref for Session {
 
     fn deref(&self) -> &Shmem {
         &self.shmem
+    }
+}
+
+impl Launcher for Session {
+    type Error = Error;
+    type Stream = Stream;
+
+    /// As on [`Shmem`].
+    fn launch_kernel<K: Kernel>(
+        &self,
+        stream: Option<&Stream>,
+        config: LaunchConfig,
+        raw: K::Raw,
+    ) -> Result<()> {
+        self.shmem.launch_kernel::<K>(stream, config, raw)
     }
 }
 

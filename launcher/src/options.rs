@@ -8,7 +8,7 @@ use clap::{Parser, value_parser};
 
 const EXAMPLE: &str = "\
 Example:
-  oxshmem-run -n 4 --prefix target/release/jacobi --size 8192
+  oxshmem-run -n 4 --prefix target/release/jacobi 1024 1024
 
 starts jacobi four times. Each process is one PE of the same job and learns of it from its environment:
 OXSHMEM_RANK, OXSHMEM_WORLD_SIZE, OXSHMEM_LOCAL_RANK, OXSHMEM_LOCAL_WORLD_SIZE and OXSHMEM_JOB. Options of

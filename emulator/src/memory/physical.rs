@@ -20,7 +20,7 @@ struct Inner {
     file: OwnedFd,
     bytes: u64,
     /// `None` if it came from another process, where it is counted.
-    account: Option<Charge>,
+    account: Option<Arc<Charge>>,
 }
 
 impl Physical {
@@ -31,7 +31,7 @@ impl Physical {
         let file = memfd_create("oxshmem device memory", MemfdFlags::CLOEXEC)
             .map_err(|errno| failed("creating device memory", bytes, errno))?;
         ftruncate(&file, bytes).map_err(|errno| failed("sizing device memory", bytes, errno))?;
-        Ok(Self { inner: Arc::new(Inner { file, bytes, account: Some(charge) }) })
+        Ok(Self { inner: Arc::new(Inner { file, bytes, account: Some(Arc::new(charge)) }) })
     }
 
     /// Memory that another process created and whose descriptor it sent. Not counted against a device here.
@@ -54,6 +54,11 @@ impl Physical {
         self.inner.bytes
     }
 
+    /// What counts it against its device: a mapping keeps that and needs no descriptor.
+    pub(super) fn charge(&self) -> Option<Arc<Charge>> {
+        self.inner.account.clone()
+    }
+
     /// The device whose memory it is, if that is one of this process.
     pub fn device(&self) -> Option<u32> {
         self.inner.account.as_ref().map(|charge| charge.account.device)
@@ -68,7 +73,7 @@ impl AsFd for Physical {
 
 /// Bytes counted against a device until dropped.
 #[derive(Debug)]
-struct Charge {
+pub(super) struct Charge {
     account: Arc<Account>,
     bytes: u64,
 }

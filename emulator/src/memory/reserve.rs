@@ -1,5 +1,6 @@
 //! Ranges of addresses with nothing behind them until physical memory is mapped.
 
+use super::physical::Charge;
 use super::{GRANULARITY, Physical, Range, Table, failed, whole};
 use crate::error::Error;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
@@ -22,7 +23,7 @@ pub struct Reservation {
 struct Piece {
     bytes: u64,
     /// Counted against its device as long as it is mapped.
-    _physical: Physical,
+    _charge: Option<Arc<Charge>>,
 }
 
 impl Reservation {
@@ -96,7 +97,7 @@ impl Reservation {
         }
         .map_err(|errno| failed("mapping device memory", bytes, errno))?
         .expose_provenance();
-        pieces.insert(offset, Piece { bytes, _physical: physical.clone() });
+        pieces.insert(offset, Piece { bytes, _charge: physical.charge() });
         self.table.insert(Range { start, end: start + bytes, owner: physical.device() });
         Ok(())
     }

@@ -10,24 +10,24 @@ use crate::fault;
 use crate::group::{FromPe, Group, Link, ToPe, Welcome};
 use crate::job::Parts;
 use crate::launched::Launched;
-use crate::wire::{self, Channel, Receiver, Sender, WireError};
+use crate::wire::{self, Channel, Receiver, Sender, UniqueId, WireError};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long PE 0 may take to prove itself.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Pauses between attempts to prove the secret: the first, and where they end, some seconds later.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(5));
 
 /// See [`super::join`].
 pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<Parts> {
     let (me, until) = (launched.rank, Instant::now() + config.join_deadline);
     fault::point("start", me);
     let id = publication::find(me, name, until)?;
-    let doing = "connecting to PE 0";
-    let stream =
-        wire::connect(&id.address, until).map_err(|error| not_joined(me, doing, error.to_string()))?;
-    let channel = Channel::connect(stream, &id.secret, HANDSHAKE);
-    let channel = channel.map_err(|error| not_joined(me, doing, error.to_string()))?;
+    let channel = connect(me, &id, until)?;
+    // The kernel's word counts, where it gives one: it holds in this process's namespace.
+    let server = channel.credentials().map(|(pid, _)| u32::try_from(pid).unwrap_or(0));
     let exchange = Exchange::new(me, &id.secret)?;
     let (mut sender, mut receiver) = channel.split();
     say(me, &mut sender, &FromPe::Hello(hello(launched, &exchange)))?;
@@ -42,9 +42,10 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     say(me, &mut sender, &FromPe::Ready(ready(config, &*device)))?;
     // PE 0 waits for the others as long as it may, and then says so. Where it has hung up it has said why.
     let left = until.saturating_duration_since(Instant::now()) + HANDSHAKE;
-    let welcome = welcomed(me, &mut receiver, left)?;
-    let board = Arc::new(fetch_board(config, me, &exchange, &welcome, &mut receiver)?);
-    let server = welcome.peers[0].pid;
+    let said = receiver.receive(Some(left));
+    let welcome = told(me, "waiting for the other processes", server, said)?;
+    let board = Arc::new(fetch_board(config, me, server, &exchange, &welcome, &mut receiver)?);
+    let server = server.unwrap_or(welcome.peers[0].pid);
     let link = Link::new(me, server, config.deadline, board.clone(), (sender, receiver))?;
     parts(config, me, device, &welcome, (exchange, board), Group::Linked(link))
 }
@@ -62,17 +63,36 @@ fn say(me: u32, sender: &mut Sender, message: &FromPe) -> Result<()> {
     }
 }
 
-/// Waits for all others, or for what has become of them.
-fn welcomed(me: u32, receiver: &mut Receiver, left: Duration) -> Result<Welcome> {
-    told(me, "waiting for the other processes", receiver.receive(Some(left)))
+/// Connects to PE 0 and proves the secret; again if strangers took the place before that was done.
+fn connect(me: u32, id: &UniqueId, until: Instant) -> Result<Channel> {
+    let refused = |error: &dyn ToString| not_joined(me, "connecting to PE 0", error.to_string());
+    let mut pause = PAUSES.0;
+    loop {
+        let stream = wire::connect(&id.address, until).map_err(|error| refused(&error))?;
+        match Channel::connect(stream, &id.secret, HANDSHAKE) {
+            Ok(channel) => return Ok(channel),
+            Err(WireError::Closed | WireError::Refused { .. })
+                if pause < PAUSES.1 && Instant::now() < until =>
+            {
+                std::thread::sleep(pause);
+                pause *= 2;
+            }
+            Err(error) => return Err(refused(&error)),
+        }
+    }
 }
 
 /// What PE 0 says before it serves: a welcome, or why there is none.
-fn told(me: u32, doing: &'static str, said: Result<Vec<u8>, WireError>) -> Result<Welcome> {
+fn told(
+    me: u32,
+    doing: &'static str,
+    server: Option<u32>,
+    said: Result<Vec<u8>, WireError>,
+) -> Result<Welcome> {
     let message = said.map_err(|error| match error {
         WireError::Closed => {
             let how = "has ended its connection before all had come".to_owned();
-            Error::PeFailed { pe: 0, cause: Box::new(Error::PeLost { pe: 0, pid: 0, how }) }
+            Error::PeFailed { pe: 0, cause: Box::new(Error::PeLost { pe: 0, pid: server.unwrap_or(0), how }) }
         }
         error => not_joined(me, doing, error.to_string()),
     })?;
@@ -89,6 +109,7 @@ fn told(me: u32, doing: &'static str, said: Result<Vec<u8>, WireError>) -> Resul
 fn fetch_board(
     config: &Config,
     me: u32,
+    server: Option<u32>,
     exchange: &Exchange,
     welcome: &Welcome,
     receiver: &mut Receiver,
@@ -99,7 +120,7 @@ fn fetch_board(
     let receiver = RefCell::new(receiver);
     let lost = || match receiver.borrow_mut().receive(Some(Duration::ZERO)) {
         Err(WireError::Silent { .. }) => None,
-        said => told(me, doing, said).err(),
+        said => told(me, doing, server, said).err(),
     };
     match exchange.fetch(0, Piece::Board, config.deadline, &lost)? {
         Shareable::Descriptor(file) => Board::open(config.pes, file),

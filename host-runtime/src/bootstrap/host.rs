@@ -180,7 +180,7 @@ impl Door {
 
     fn judge(&mut self, mut channel: Channel, said: &[u8], own: &Hello, guests: &mut [Option<Guest>]) {
         let peer = channel.peer();
-        let Ok(FromPe::Hello(hello)) = FromPe::read(said) else {
+        let Ok(FromPe::Hello(mut hello)) = FromPe::read(said) else {
             // Who is not understood is not of this job's making.
             self.refusals.note(&peer, &"it did not say who it is");
             return;
@@ -190,6 +190,10 @@ impl Door {
             // It may be gone already.
             let _ = channel.send(&ToPe::Failed { pe: hello.rank, error }.write());
             return;
+        }
+        // The kernel's word counts, where it gives one: it holds in this process's namespace.
+        if let Some((pid, _)) = channel.credentials() {
+            hello.pid = u32::try_from(pid).unwrap_or(0);
         }
         let place = hello.rank as usize;
         let process = group::open_process(hello.pid);

@@ -24,6 +24,11 @@ pub(super) fn why_absent(in_kernels: &[u32]) -> String {
     )
 }
 
+/// ` (pid 12)`, or nothing if it is not known.
+pub(super) fn pid_in_brackets(pid: u32) -> String {
+    if pid == 0 { String::new() } else { format!(" (pid {pid})") }
+}
+
 /// `PE 1`, or `PEs 0, 3`.
 pub(super) fn list_pes(pes: &[u32]) -> String {
     let numbers: Vec<String> = pes.iter().map(u32::to_string).collect();

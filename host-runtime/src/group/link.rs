@@ -5,15 +5,14 @@ use super::call::{Agreed, Arrival};
 use super::message::{FromPe, ToPe};
 use super::watch::Watch;
 use super::{OnFailure, failure_for};
-use crate::board::Board;
+use crate::board::{Board, now};
 use crate::driver;
 use crate::error::{Error, Result};
 use crate::wire::{Receiver, Sender, WireError};
 use std::fmt::{self, Formatter};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The PE whose process serves the rendezvous.
 const SERVER: u32 = 0;
@@ -94,7 +93,8 @@ impl Link {
             let link = Arc::downgrade(&link);
             move |_| _ = link.upgrade().inspect(|link| link.lost("has ended"))
         };
-        let watch = Watch::new(&[(SERVER, server_pid)], || {}, ended).map_err(no_thread)?;
+        let board = link.board.clone();
+        let watch = Watch::new(&[(SERVER, server_pid)], move || board.beat(me), ended).map_err(no_thread)?;
         *link.threads.lock().unwrap_or_else(PoisonError::into_inner) = Some(Threads { _watch: watch, reads });
         Ok(link)
     }
@@ -170,7 +170,7 @@ impl Link {
             arrival.number = state.number;
         }
         self.send(&FromPe::Arrival(Box::new(arrival)));
-        let (mut pulse, start) = (Pulse::of(&self.board), Instant::now());
+        let start = now();
         let mut state = self.lock();
         loop {
             if let Some(answer) = state.answer.take() {
@@ -179,16 +179,9 @@ impl Link {
             if let Some(error) = failure_for(self.me, state.failed.clone()) {
                 return Err(error);
             }
-            if pulse.stopped_for(&self.board) > self.deadline {
+            if self.server_stopped_since(start) {
                 state.number = state.number.wrapping_add(1);
-                let missing = vec![SERVER];
-                return Err(Error::Absent {
-                    pe: self.me,
-                    call,
-                    missing,
-                    in_kernels: vec![],
-                    waited: start.elapsed(),
-                });
+                return Err(self.server_absent(call, start));
             }
             let changed = &self.changed;
             state = driver::blocked(|| {
@@ -211,12 +204,30 @@ impl Link {
     }
 
     /// As [`Rendezvous::wait_for_end`](super::Rendezvous::wait_for_end).
-    pub(super) fn wait_for_end(&self) {
+    pub(super) fn wait_for_end(&self) -> Result<()> {
+        let start = now();
         let mut state = self.lock();
         while !state.ended && state.failed.is_none() {
+            if self.server_stopped_since(start) {
+                return Err(self.server_absent("the end of the run".into(), start));
+            }
             let changed = &self.changed;
-            state = driver::blocked(|| changed.wait(state).unwrap_or_else(PoisonError::into_inner));
+            state = driver::blocked(|| {
+                changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0
+            });
         }
+        Ok(())
+    }
+
+    /// Whether the server has not been able to run for a deadline, all of it after `start`.
+    fn server_stopped_since(&self, start: u64) -> bool {
+        let last = self.board.last_beat(SERVER).unwrap_or(0).max(start);
+        Duration::from_nanos(now().saturating_sub(last)) > self.deadline
+    }
+
+    fn server_absent(&self, call: String, start: u64) -> Error {
+        let waited = Duration::from_nanos(now().saturating_sub(start));
+        Error::Absent { pe: self.me, call, missing: vec![SERVER], in_kernels: Vec::new(), waited }
     }
 
     pub(super) fn failed(&self) -> Option<(u32, Error)> {
@@ -246,26 +257,5 @@ impl Link {
         {
             let _ = reads.join();
         }
-    }
-}
-
-/// Whether the server can still run, by its pulse.
-struct Pulse {
-    last: u64,
-    since: Instant,
-}
-
-impl Pulse {
-    fn of(board: &Board) -> Self {
-        Self { last: board.pulse().load(Ordering::Acquire), since: Instant::now() }
-    }
-
-    /// For how long it has not been felt.
-    fn stopped_for(&mut self, board: &Board) -> Duration {
-        let now = board.pulse().load(Ordering::Acquire);
-        if now != self.last {
-            *self = Self { last: now, since: Instant::now() };
-        }
-        self.since.elapsed()
     }
 }

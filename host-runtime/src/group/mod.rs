@@ -97,11 +97,14 @@ impl Group {
         }
     }
 
-    /// Waits until the closures of all PEs have returned, or one has failed.
-    pub(crate) fn wait_for_end(&self) {
+    /// Waits until the closures of all PEs have returned, or one has failed. What they still compute may take any time.
+    ///
+    /// # Errors
+    /// [`Error::Absent`] for PEs whose processes have not run for a deadline.
+    pub(crate) fn wait_for_end(&self, pe: u32) -> Result<()> {
         match self {
-            Self::Threads(rendezvous) => rendezvous.wait_for_end(),
-            Self::Serves(service) => service.rendezvous().wait_for_end(),
+            Self::Threads(rendezvous) => rendezvous.wait_for_end(pe),
+            Self::Serves(service) => service.rendezvous().wait_for_end(pe),
             Self::Linked(link) => link.wait_for_end(),
         }
     }

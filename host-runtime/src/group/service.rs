@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::wire::{Closer, Receiver, Sender, WireError};
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -60,7 +59,7 @@ impl Service {
         let tick = {
             let rendezvous = rendezvous.clone();
             move || {
-                board.pulse().fetch_add(1, Ordering::Release);
+                board.beat(0);
                 rendezvous.tend();
             }
         };

@@ -41,7 +41,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Calls `tick` ten times a second, and `ended` once for each of the `processes` (a PE and its pid) that has ended
+    /// Calls `tick` at once and ten times a second, and `ended` once for each of the `processes` (a PE and its pid) that has ended
     /// and whose connection should be empty by now.
     ///
     /// # Errors
@@ -56,6 +56,7 @@ impl Watch {
         let mut watched: Vec<Watched> =
             watched.map(|(pe, process)| Watched { pe, process, ended: 0 }).collect();
         let stopped = stop.clone();
+        tick();
         let run = move || {
             while !wait(&stopped, &watched) {
                 tick();

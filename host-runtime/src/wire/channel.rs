@@ -96,7 +96,6 @@ impl Channel {
     }
 
     /// The other end's process and user: see [`Stream::credentials`].
-    #[cfg(test)]
     pub(crate) fn credentials(&self) -> Option<(i32, u32)> {
         self.sender.link.stream.credentials()
     }

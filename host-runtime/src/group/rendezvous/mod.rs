@@ -15,6 +15,9 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+/// How often one that waits for the end looks whether the others can still run.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// How long a PE that does not come may take, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
@@ -246,12 +249,30 @@ impl Rendezvous {
         self.look_afar(state);
     }
 
-    /// Waits until the closures of all PEs have returned, or one has failed.
-    pub(super) fn wait_for_end(&self) {
+    /// Waits until the closures of all PEs have returned, or one has failed. What they still compute may take any time.
+    ///
+    /// # Errors
+    /// [`Error::Absent`] for PEs whose processes have not run for a deadline.
+    pub(super) fn wait_for_end(&self, pe: u32) -> Result<()> {
+        let start = now();
         let mut state = self.lock();
         while !state.is_over() && state.failed.is_none() {
-            state = driver::blocked(|| self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
+            let stopped = |other: u32| {
+                let quiet = |beat: u64| now().saturating_sub(beat.max(start)) > self.patience.host;
+                !state.seats[other as usize].returned && self.board.last_beat(other).is_some_and(quiet)
+            };
+            let missing: Vec<u32> = (0..state.seats.len() as u32).filter(|other| stopped(*other)).collect();
+            if !missing.is_empty() {
+                let waited = Duration::from_nanos(now().saturating_sub(start));
+                let call = "the end of the run".to_owned();
+                return Err(Error::Absent { pe, call, missing, in_kernels: Vec::new(), waited });
+            }
+            let changed = &self.changed;
+            state = driver::blocked(|| {
+                changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0
+            });
         }
+        Ok(())
     }
 
     /// Whether a PE's closure has returned, or failed.
@@ -340,9 +361,14 @@ impl State {
     /// How much longer the missing PEs may take, for one that waits.
     fn patience_left(&self, pe: u32, patience: Patience, board: &Board) -> u64 {
         let Some((_, start)) = self.seats[pe as usize].arrival else { return 0 };
-        let until = |pe: u32| match board.doing(pe) {
-            Doing::Host(since) => since.max(start).saturating_add(patience.host),
-            Doing::Kernels(since) => since.max(start).saturating_add(patience.kernels),
+        let until = |pe: u32| {
+            let until = match board.doing(pe) {
+                Doing::Host(since) => since.max(start).saturating_add(patience.host),
+                Doing::Kernels(since) => since.max(start).saturating_add(patience.kernels),
+            };
+            // A process that cannot run is waited for as if it ran host code, whatever its kernels do.
+            let stopped = board.last_beat(pe).map(|beat| beat.max(start).saturating_add(patience.host));
+            until.min(stopped.unwrap_or(u64::MAX))
         };
         let first = self.missing().into_iter().map(until).min();
         first.map_or(patience.host, |first| first.saturating_sub(now()))

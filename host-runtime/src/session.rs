@@ -26,18 +26,16 @@ pub struct Session {
 /// ```
 /// use oxshmem_device::prelude::*;
 ///
-/// /// Adds this PE's number to a word of the right neighbour.
+/// /// Adds 1 to a word of the right neighbour.
 /// #[nvshmem_kernel]
 /// fn greet(shmem: Shmem, greetings: Sym<Atomic<u64>>) {
-///     if shmem.thread().rank() == 0 {
-///         shmem.thread().atomic_fetch_add(greetings, 1, shmem.next_pe());
-///     }
+///     shmem.thread().atomic_fetch_add(greetings, 1, shmem.next_pe());
 /// }
 ///
 /// fn main() -> oxshmem::Result<()> {
 ///     let session = oxshmem::init()?;
 ///     let greetings = session.alloc_atomics::<u64>(1, Reach::World)?;
-///     greet::launch(&session, LaunchConfig::blocks(1).threads(32), greetings.at(0))?;
+///     greet::launch(&session, LaunchConfig::blocks(1).threads(1), greetings.at(0))?;
 ///     session.barrier_all()?;
 ///     let all = session.all_gather(&greetings.values()?[0])?;
 ///     assert_eq!(all.iter().sum::<u64>(), u64::from(session.n_pes()));

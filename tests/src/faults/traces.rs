@@ -49,6 +49,9 @@ pub(super) fn left(before: &Names) -> Result<Vec<String>> {
         if start.elapsed() > PATIENCE {
             // Such a job may have begun during the row, and go on.
             names_left.retain(|inode, _| !has_holder(inode));
+            // Or have ended between the two looks, and its socket with it.
+            let now = names()?;
+            names_left.retain(|inode, _| now.contains_key(inode));
             left.extend(names_left.into_values());
             return Ok(left);
         }

@@ -146,7 +146,7 @@ impl Heap {
     }
 
     /// The error for `bytes` that do not fit.
-    pub(crate) fn out_of_memory(&self, bytes: u64) -> Error {
+    fn out_of_memory(&self, bytes: u64) -> Error {
         let (limit, used) = (self.limit, self.used());
         let physical = self.space.mapped() - control::BYTES - used + self.space.free_per_pe();
         Error::OutOfMemory {

@@ -2,7 +2,7 @@
 //! takes what they offer, maps all of it, and only when all have done so does the heap count as grown. A step that
 //! fails on one PE is taken back on all.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exchange::{Exchange, Piece};
 use crate::fault;
 use crate::group::Call;
@@ -49,13 +49,7 @@ impl Pe {
     /// Takes own memory and offers it.
     fn take(&self, exchange: &Exchange, goal: u64) -> Result<()> {
         let mut heap = self.job.heap();
-        let missing = goal - heap.mapped();
-        if let Err(error) = heap.space().take(goal) {
-            return Err(match error {
-                Error::OutOfMemory { .. } => heap.out_of_memory(missing),
-                other => other,
-            });
-        }
+        heap.space().take(goal)?;
         exchange.offer(Piece::Heap(goal), heap.space().export(self.me)?);
         Ok(())
     }

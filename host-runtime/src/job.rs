@@ -58,7 +58,7 @@ pub(crate) struct Job {
     pub(crate) exchange: Option<Exchange>,
     /// When it was first seen that the job has failed, and by what.
     failing: Mutex<Option<(Instant, &'static str)>>,
-    // Fields drop in order: the heap unmaps before the devices go, and devices forget the board before it does.
+    // Fields drop in order: devices forget the board before it goes. What is mapped holds its device.
     heap: Mutex<Heap>,
     shared: Box<dyn Registered>,
     pub(crate) board: Arc<Board>,

@@ -133,10 +133,11 @@ impl Pe {
         (self.pes_on_device > 1).then(|| ledger.seat(self.me))
     }
 
-    /// Zeroes the control area. No kernel may run.
+    /// Zeroes the control area, but for what a PE's failure has written there. No kernel may run.
     pub(crate) fn reset_control(&self) -> Result<()> {
-        // SAFETY: the control area is mapped at the start of the segment; the caller keeps kernels away.
-        unsafe { self.copies.zero(self.base(), control::BYTES) }
+        // SAFETY: the control area is mapped at the start of the segment; the caller keeps kernels away, and `around`
+        // the threads that write abort words.
+        self.job.stop.around(|| unsafe { self.copies.zero(self.base(), control::BYTES) })
     }
 
     /// The error that stands against any further work, if there is one.
@@ -343,7 +344,7 @@ impl Pe {
         let job = &self.job;
         let lead = |agreed: &mut Agreed| {
             let mut heap = job.heap();
-            agreed.released.drain(..).for_each(|id| heap.release(id));
+            agreed.released.iter().for_each(|id| heap.release(*id));
             agreed.allocated = lead(&mut heap)?;
             Ok(())
         };

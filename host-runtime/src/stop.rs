@@ -39,6 +39,14 @@ impl Stop {
         self.write(&self.heaps());
     }
 
+    /// Runs `reset`, which zeroes abort words, while nobody else writes them, and writes again what was there.
+    pub(crate) fn around<T>(&self, reset: impl FnOnce() -> T) -> T {
+        let heaps = self.heaps();
+        let result = reset();
+        self.write(&heaps);
+        result
+    }
+
     fn write(&self, heaps: &[(Arc<dyn Queue>, u64)]) {
         let abort = self.abort.load(Ordering::Acquire);
         for (copies, base) in heaps.iter().filter(|_| abort != 0) {

@@ -103,7 +103,7 @@ impl Shmem {
         let vector = SymVec { pe: self.pe().clone(), allocation, len, reach, of: PhantomData };
         let filled = fill(&vector);
         // Only then may a peer write into this copy.
-        self.pe().meet(Call::Filled(vector.id()), filled.err(), |_| Ok(None))?;
+        self.pe().meet(Call::Filled(vector.id(), vector.allocation.offset), filled.err(), |_| Ok(None))?;
         Ok(vector)
     }
 

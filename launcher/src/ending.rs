@@ -9,6 +9,12 @@ use rustix::process::Signal;
 /// The time between a signal that a PE may handle and SIGKILL.
 pub const BETWEEN_ASKING_AND_KILLING: Duration = Duration::from_secs(2);
 
+/// How long a PE that was sent SIGKILL is waited for.
+const KILLED_WAIT: Duration = Duration::from_secs(10);
+
+/// The same when it was asked once more.
+const ASKED_AGAIN: Duration = Duration::from_secs(1);
+
 /// How far the end has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -18,8 +24,8 @@ enum Phase {
     Grace(Instant),
     /// They were sent a signal that they may handle, and have until then.
     Asked(Instant),
-    /// They were sent SIGKILL.
-    Killed,
+    /// They were sent SIGKILL, and are waited for until then: one that hangs in the kernel does not end.
+    Killed(Instant),
 }
 
 /// The end of a job.
@@ -56,8 +62,9 @@ impl Ending {
             Phase::Running | Phase::Grace(_) => {
                 (Phase::Asked(now + BETWEEN_ASKING_AND_KILLING), Some(signal))
             }
-            Phase::Asked(_) => (Phase::Killed, Some(Signal::KILL)),
-            Phase::Killed => (Phase::Killed, None),
+            Phase::Asked(_) => (Phase::Killed(now + KILLED_WAIT), Some(Signal::KILL)),
+            // Whoever asks once more waits a moment longer.
+            Phase::Killed(until) => (Phase::Killed(until.min(now + ASKED_AGAIN)), None),
         };
         if self.phase == Phase::Running {
             self.status = 128 + u8::try_from(signal.as_raw()).unwrap_or(0);
@@ -69,9 +76,14 @@ impl Ending {
     /// When [`Ending::expired`] is to be called.
     pub fn deadline(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Grace(until) | Phase::Asked(until) => Some(until),
-            Phase::Running | Phase::Killed => None,
+            Phase::Grace(until) | Phase::Asked(until) | Phase::Killed(until) => Some(until),
+            Phase::Running => None,
         }
+    }
+
+    /// Whether those that still run are waited for no longer.
+    pub fn is_over(&self, now: Instant) -> bool {
+        matches!(self.phase, Phase::Killed(until) if now >= until)
     }
 
     /// What to send to the PEs now, if the time of the present step is up.
@@ -80,7 +92,7 @@ impl Ending {
             Phase::Grace(until) if now >= until => {
                 (Phase::Asked(now + BETWEEN_ASKING_AND_KILLING), Signal::TERM)
             }
-            Phase::Asked(until) if now >= until => (Phase::Killed, Signal::KILL),
+            Phase::Asked(until) if now >= until => (Phase::Killed(now + KILLED_WAIT), Signal::KILL),
             _ => return None,
         };
         self.phase = phase;
@@ -105,7 +117,9 @@ mod tests {
         let kill = start + GRACE + BETWEEN_ASKING_AND_KILLING;
         assert_eq!(ending.deadline(), Some(kill));
         assert_eq!(ending.expired(kill), Some(Signal::KILL));
-        assert_eq!((ending.expired(kill), ending.deadline(), ending.status()), (None, None, 3));
+        assert_eq!((ending.expired(kill), ending.is_over(kill), ending.status()), (None, false, 3));
+        let left = kill + KILLED_WAIT;
+        assert_eq!((ending.deadline(), ending.is_over(left)), (Some(left), true));
     }
 
     #[test]
@@ -116,6 +130,7 @@ mod tests {
         assert_eq!(ending.deadline(), Some(start + BETWEEN_ASKING_AND_KILLING));
         assert_eq!(ending.interrupted(Signal::INT, start), Some(Signal::KILL));
         assert_eq!(ending.interrupted(Signal::INT, start), None);
+        assert!(ending.is_over(start + ASKED_AGAIN));
         assert_eq!(ending.status(), 130);
     }
 

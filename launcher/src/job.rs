@@ -85,6 +85,11 @@ impl Job<'_> {
                     pes.signal(send);
                 }
             }
+            if ending.is_over(now) {
+                let pids = pes.running().map(|pe| pe.pid.as_raw_nonzero().to_string()).collect::<Vec<_>>();
+                say(&format!("these processes hang in the kernel and are left: {}", pids.join(", ")));
+                return Ok(ending.status());
+            }
             if let Some(send) = ending.expired(now) {
                 tell_who_remains(pes, send);
                 pes.signal(send);

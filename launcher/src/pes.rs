@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rustix::io::Errno;
@@ -19,6 +20,11 @@ use rustix::process::{
 use crate::Refused;
 use crate::environment::Environment;
 use crate::program::Program;
+
+/// How long PEs that were sent SIGKILL are waited for at the end, all together, and how often is looked.
+const LAST_WAIT: Duration = Duration::from_secs(10);
+/// See [`LAST_WAIT`].
+const LAST_LOOK: Duration = Duration::from_millis(2);
 
 /// How a PE ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,10 +162,21 @@ impl Pes {
 impl Drop for Pes {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
+        let until = Instant::now() + LAST_WAIT;
         for pe in self.0.drain(..) {
-            while waitid(WaitId::Pid(pe.pid), WaitIdOptions::EXITED).err() == Some(Errno::INTR) {}
+            while !reaped(pe.pid) && Instant::now() < until {
+                std::thread::sleep(LAST_LOOK);
+            }
         }
     }
+}
+
+/// Takes a zombie away; whether there is none any more.
+fn reaped(pid: Pid) -> bool {
+    !matches!(
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG),
+        Ok(None) | Err(Errno::INTR)
+    )
 }
 
 /// Has the kernel end the process when the launcher ends, however that happens. `descriptors` is its limit of open files.

@@ -2,15 +2,15 @@
 //!
 //! One thread reads all pipes and writes whole lines, so lines never mix. It takes bytes as they are, valid text or not.
 
-use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::buffer::spare_capacity;
-use rustix::event::epoll;
+use rustix::event::{PollFd, PollFlags, epoll, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 
@@ -74,14 +74,25 @@ enum Target {
 }
 
 impl Target {
-    fn write(self, text: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Out => {
-                let mut out = io::stdout().lock();
-                out.write_all(text).and_then(|()| out.flush())
+    /// Writes all of it. Whoever else has the same open file may have made it non-blocking: then it is waited for.
+    fn write(self, mut text: &[u8]) -> io::Result<()> {
+        let (out, error) = (io::stdout(), io::stderr());
+        let file = match self {
+            Self::Out => out.as_fd(),
+            Self::Err => error.as_fd(),
+        };
+        while !text.is_empty() {
+            match rustix::io::write(file, text) {
+                Ok(count) => text = &text[count..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    // Whatever ends the wait, the next attempt tells more.
+                    let _ = poll(&mut [PollFd::new(&file, PollFlags::OUT)], None);
+                }
+                Err(error) => return Err(error.into()),
             }
-            Self::Err => io::stderr().lock().write_all(text),
         }
+        Ok(())
     }
 }
 

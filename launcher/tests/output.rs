@@ -44,6 +44,23 @@ fn lines_never_mix_and_none_is_lost() {
 }
 
 #[test]
+fn a_reader_that_comes_late_to_a_pipe_that_does_not_block_gets_all() {
+    let folder = Folder::new("nonblocking");
+    let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+    rustix::io::ioctl_fionbio(&writer, true).expect("its mode");
+    let mut command = launcher(&folder, &["--prefix", "-n", "1", "sh", "-c", "seq 1 100000"]);
+    let mut child = command.stdout(Stdio::from(writer)).spawn().expect("the launcher starts");
+    // The launcher alone has the other end now.
+    drop(command);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut std::fs::File::from(reader), &mut text).expect("it can be read");
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(text.lines().count(), 100_000);
+    assert_eq!(text.lines().next_back(), Some("[0] 100000"));
+}
+
+#[test]
 fn closed_streams_are_no_fault() {
     let ran = printed("closed", "3", "echo first; exec >&- 2>&-; sleep 0.2");
     assert_eq!(ran.lines(), ["[0] first", "[1] first", "[2] first"]);

@@ -26,7 +26,7 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     fault::point("start", me);
     let id = publication::find(me, name, until)?;
     let channel = connect(me, &id, until)?;
-    // The kernel's word counts, where it gives one: it holds in this process's namespace.
+    // The kernel's word, which holds in this process's namespace; over TCP there is none, and nobody to watch.
     let server = channel.credentials().map(|(pid, _)| u32::try_from(pid).unwrap_or(0));
     let exchange = Exchange::new(me, &id.secret)?;
     let (mut sender, mut receiver) = channel.split();
@@ -44,8 +44,14 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     let left = until.saturating_duration_since(Instant::now()) + HANDSHAKE;
     let said = receiver.receive(Some(left));
     let welcome = told(me, "waiting for the other processes", server, said)?;
-    let board = Arc::new(fetch_board(config, me, server, &exchange, &welcome, &mut receiver)?);
-    let server = server.unwrap_or(welcome.peers[0].pid);
+    let board = match fetch_board(config, me, server, &exchange, &welcome, &mut receiver) {
+        Ok(board) => Arc::new(board),
+        Err(error) => {
+            say(me, &mut sender, &FromPe::Failed { failed: me, error: error.clone() })?;
+            return Err(error);
+        }
+    };
+    let server = server.unwrap_or(0);
     let link = Link::new(me, server, config.deadline, board.clone(), (sender, receiver))?;
     parts(config, me, device, &welcome, (exchange, board), Group::Linked(link))
 }

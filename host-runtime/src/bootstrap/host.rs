@@ -69,9 +69,13 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     fault::point("connected", ME);
     let joined = taken_in.and(devices).and_then(|devices| {
         let device = devices.into_iter().next().ok_or_else(|| Error::other("there is no device"))?;
-        welcome(config, &own, device, &mut guests, until)
+        let (device, welcome) = welcome(config, &own, device, &mut guests, until)?;
+        let board = Board::new(launched.size)?;
+        let file = board.file().try_clone_to_owned().map_err(refused)?;
+        exchange.offer(Piece::Board, Shareable::Descriptor(file));
+        Ok((device, welcome, Arc::new(board)))
     });
-    let (device, welcome) = match joined {
+    let (device, welcome, board) = match joined {
         Ok(joined) => joined,
         Err(error) => {
             let (failed, cause) = match &error {
@@ -85,9 +89,6 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
         }
     };
     drop((publication, acceptor));
-    let board = Arc::new(Board::new(launched.size)?);
-    let file = board.file().try_clone_to_owned().map_err(refused)?;
-    exchange.offer(Piece::Board, Shareable::Descriptor(file));
     for (_, guest) in &mut guests {
         // Who is gone is noted by the service.
         let _ = guest.sender.send(&ToPe::Welcome(welcome.clone()).write());
@@ -191,10 +192,8 @@ impl Door {
             let _ = channel.send(&ToPe::Failed { pe: hello.rank, error }.write());
             return;
         }
-        // The kernel's word counts, where it gives one: it holds in this process's namespace.
-        if let Some((pid, _)) = channel.credentials() {
-            hello.pid = u32::try_from(pid).unwrap_or(0);
-        }
+        // The kernel's word, which holds in this process's namespace; over TCP there is none, and nobody to watch.
+        hello.pid = channel.credentials().map_or(0, |(pid, _)| u32::try_from(pid).unwrap_or(0));
         let place = hello.rank as usize;
         let process = group::open_process(hello.pid);
         let (sender, receiver) = channel.split();

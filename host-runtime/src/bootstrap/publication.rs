@@ -5,6 +5,7 @@
 use super::not_joined;
 use crate::error::Result;
 use crate::wire::{UniqueId, credentials};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::geteuid;
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
@@ -82,8 +83,8 @@ impl Publication {
 impl Drop for Publication {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Release);
-        // Ends its wait.
-        let woken = UnixStream::connect_addr(&self.address).is_ok();
+        // Ends its wait. Where there is no room, others do.
+        let woken = connect(&self.address).is_ok();
         if let Some(thread) = self.thread.take()
             && woken
         {
@@ -121,7 +122,7 @@ pub(super) fn find(me: u32, job: &str, until: Instant) -> Result<UniqueId> {
 }
 
 fn look(address: &SocketAddr) -> Result<UniqueId, String> {
-    let stream = UnixStream::connect_addr(address).map_err(|error| match error.kind() {
+    let stream = connect(address).map_err(|error| match error.kind() {
         ErrorKind::ConnectionRefused => "it was not there".to_owned(),
         _ => format!("it could not be reached ({error})"),
     })?;
@@ -133,6 +134,17 @@ fn look(address: &SocketAddr) -> Result<UniqueId, String> {
     let mut text = String::new();
     stream.take(LONGEST).read_to_string(&mut text).map_err(unreadable)?;
     text.parse().map_err(|error| format!("it said what makes no sense ({error})"))
+}
+
+/// Connects, or does not: a blocking attempt would wait for room at the listener for ever.
+fn connect(address: &SocketAddr) -> std::io::Result<UnixStream> {
+    let name = address.as_abstract_name().unwrap_or_default();
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name)?)?;
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 fn is_own(stream: &UnixStream) -> bool {
@@ -167,6 +179,20 @@ mod tests {
         drop(publication);
         assert!(find(1, &job, Instant::now()).is_err());
         Publication::new(&job, &id).unwrap();
+    }
+
+    #[test]
+    fn a_place_that_is_occupied_and_full_is_not_waited_for_for_ever() {
+        let job = job();
+        let listener = UnixListener::bind_addr(&address(&job).unwrap()).unwrap();
+        // More than its queue holds.
+        let mut queue = Vec::new();
+        while let Ok(stream) = connect(&address(&job).unwrap()) {
+            queue.push(stream);
+        }
+        let error = find(1, &job, Instant::now()).unwrap_err().to_string();
+        assert!(error.contains("it could not be reached"), "{error}");
+        drop(listener);
     }
 
     #[test]

@@ -67,6 +67,33 @@ fn processes_come_together_over_both_kinds_of_socket() {
 }
 
 #[test]
+fn memory_that_runs_out_on_one_pe_is_an_error_on_all_and_nothing_has_changed() {
+    let job = job();
+    let each = |config: Config| {
+        std::thread::spawn(move || {
+            config.run(|shmem| {
+                let kept = shmem.alloc_from_fn(1000, |i| i as u32)?;
+                // PE 1 has not got as much as the heap may be.
+                let local = (shmem.my_pe() == 1).then(|| shmem.device_zeroed::<u8>(40 << 20)).transpose()?;
+                for _ in 0..3 {
+                    let error = shmem.alloc_zeroed::<u8>(40 << 20).unwrap_err();
+                    assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
+                }
+                assert_eq!(kept.read()?[999], 999);
+                drop(local);
+                shmem.barrier_all()?;
+                shmem.alloc_zeroed::<u8>(40 << 20)?;
+                work(&shmem)
+            })
+        })
+    };
+    let memory = |rank| config(&job, rank, 2).heap_limit(60 << 20).emulated_memory(64 << 20);
+    for thread in [each(memory(0)), each(memory(1))] {
+        assert_eq!(thread.join().unwrap().unwrap(), [2]);
+    }
+}
+
+#[test]
 fn a_program_may_run_twice() {
     let job = job();
     for _ in 0..2 {

@@ -19,7 +19,8 @@ pub(crate) enum Call {
     Taken(u64),
     /// That memory of all PEs was mapped.
     Mapped(u64),
-    Filled(AllocationId),
+    /// With the offset, by which books that differ show.
+    Filled(AllocationId, u64),
     Free(AllocationId),
     Gather {
         bytes: u64,
@@ -43,7 +44,9 @@ impl Display for Call {
             }
             Self::Taken(bytes) => write!(f, "growth of the heap to {bytes} bytes"),
             Self::Mapped(bytes) => write!(f, "mapping of the heap up to {bytes} bytes"),
-            Self::Filled(id) => write!(f, "filling of allocation #{}", id.0),
+            Self::Filled(id, offset) => {
+                write!(f, "filling of allocation #{} at heap offset {offset:#x}", id.0)
+            }
             Self::Free(id) => write!(f, "free of allocation #{}", id.0),
             Self::Gather { bytes } => write!(f, "all_gather of {bytes} bytes"),
             Self::RecoverDrained | Self::RecoverReset => f.write_str("recover"),
@@ -80,7 +83,7 @@ impl Arrival {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agreed {
     /// What PEs have released since the last rendezvous that was agreed on.
-    pub(crate) released: Vec<AllocationId>,
+    pub(crate) released: Arc<Vec<AllocationId>>,
     /// What they brought to an all_gather, by PE.
     pub(crate) gathered: Arc<Vec<Vec<u8>>>,
     /// What the PE that came last has allocated for all.

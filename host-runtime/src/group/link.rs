@@ -4,7 +4,7 @@
 use super::call::{Agreed, Arrival};
 use super::message::{FromPe, ToPe};
 use super::watch::Watch;
-use super::{OnFailure, failure_for};
+use super::{OnFailure, SILENCE, failure_for};
 use crate::board::{Board, now};
 use crate::driver;
 use crate::error::{Error, Result};
@@ -41,6 +41,8 @@ struct State {
     ended: bool,
     /// Whether this PE has said that it ends.
     said: bool,
+    /// Why this PE has given the server up. Its books may not be those of the others any more, so that is final.
+    gave_up: Option<Error>,
 }
 
 struct Threads {
@@ -84,17 +86,17 @@ impl Link {
             what: "listening to the job's rendezvous".into(),
             reason: error.to_string(),
         };
-        let read = {
-            let link = link.clone();
-            move || link.read_all(receiver)
-        };
-        let reads = std::thread::Builder::new().name("oxshmem link".into()).spawn(read).map_err(no_thread)?;
         let ended = {
             let link = Arc::downgrade(&link);
             move |_| _ = link.upgrade().inspect(|link| link.lost("has ended"))
         };
         let board = link.board.clone();
         let watch = Watch::new(&[(SERVER, server_pid)], move || board.beat(me), ended).map_err(no_thread)?;
+        let read = {
+            let link = link.clone();
+            move || link.read_all(receiver)
+        };
+        let reads = std::thread::Builder::new().name("oxshmem link".into()).spawn(read).map_err(no_thread)?;
         *link.threads.lock().unwrap_or_else(PoisonError::into_inner) = Some(Threads { _watch: watch, reads });
         Ok(link)
     }
@@ -162,7 +164,8 @@ impl Link {
         let call = arrival.call.to_string();
         {
             let mut state = self.lock();
-            if let Some(error) = failure_for(self.me, state.failed.clone()) {
+            if let Some(error) = failure_for(self.me, state.failed.clone()).or_else(|| state.gave_up.clone())
+            {
                 return Err(error);
             }
             state.number = state.number.wrapping_add(1);
@@ -180,8 +183,10 @@ impl Link {
                 return Err(error);
             }
             if self.server_stopped_since(start) {
+                // Should an answer come yet, it is too late.
                 state.number = state.number.wrapping_add(1);
-                return Err(self.server_absent(call, start));
+                drop(state);
+                return Err(self.give_up(call, start));
             }
             let changed = &self.changed;
             state = driver::blocked(|| {
@@ -209,7 +214,8 @@ impl Link {
         let mut state = self.lock();
         while !state.ended && state.failed.is_none() {
             if self.server_stopped_since(start) {
-                return Err(self.server_absent("the end of the run".into(), start));
+                drop(state);
+                return Err(self.give_up("the end of the run".into(), start));
             }
             let changed = &self.changed;
             state = driver::blocked(|| {
@@ -222,12 +228,21 @@ impl Link {
     /// Whether the server has not been able to run for a deadline, all of it after `start`.
     fn server_stopped_since(&self, start: u64) -> bool {
         let last = self.board.last_beat(SERVER).unwrap_or(0).max(start);
-        Duration::from_nanos(now().saturating_sub(last)) > self.deadline
+        Duration::from_nanos(now().saturating_sub(last)) > self.deadline.max(SILENCE)
     }
 
-    fn server_absent(&self, call: String, start: u64) -> Error {
+    /// Gives the server up: what it decides from now on this PE does not learn, so the job is over for it, and the others
+    /// are told so when the server goes on.
+    fn give_up(&self, call: String, start: u64) -> Error {
         let waited = Duration::from_nanos(now().saturating_sub(start));
-        Error::Absent { pe: self.me, call, missing: vec![SERVER], in_kernels: Vec::new(), waited }
+        let error =
+            Error::Absent { pe: self.me, call, missing: vec![SERVER], in_kernels: Vec::new(), waited };
+        let mut state = self.lock();
+        state.gave_up = Some(error.clone());
+        state.said = true;
+        drop(state);
+        self.send(&FromPe::Failed { failed: self.me, error: error.clone() });
+        error
     }
 
     pub(super) fn failed(&self) -> Option<(u32, Error)> {

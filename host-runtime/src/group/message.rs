@@ -14,7 +14,7 @@ const PES: usize = crate::env::variables::MAX_PES as usize;
 /// Most allocations that one arrival says are released; the rest wait for the next.
 pub(crate) const RELEASED: usize = 1 << 15;
 /// Most that all PEs are told of at once.
-pub(super) const RELEASED_BY_ALL: usize = 1 << 16;
+pub(super) const RELEASED_BY_ALL: usize = 1 << 15;
 /// Most bytes of a PE in an all_gather.
 pub(crate) const GATHERED: usize = 512;
 
@@ -251,7 +251,7 @@ fn write_call(to: &mut Writer, call: &Call) {
         }
         Call::Taken(goal) => _ = to.u8(2).u64(*goal),
         Call::Mapped(goal) => _ = to.u8(3).u64(*goal),
-        Call::Filled(id) => _ = to.u8(4).u64(id.0),
+        Call::Filled(id, offset) => _ = to.u8(4).u64(id.0).u64(*offset),
         Call::Free(id) => _ = to.u8(5).u64(id.0),
         Call::Gather { bytes } => _ = to.u8(6).u64(*bytes),
         Call::RecoverDrained => _ = to.u8(7),
@@ -270,7 +270,7 @@ fn read_call(from: &mut Reader<'_>) -> Result<Call, Malformed> {
         },
         2 => Call::Taken(from.u64()?),
         3 => Call::Mapped(from.u64()?),
-        4 => Call::Filled(AllocationId(from.u64()?)),
+        4 => Call::Filled(AllocationId(from.u64()?), from.u64()?),
         5 => Call::Free(AllocationId(from.u64()?)),
         6 => Call::Gather { bytes: from.u64()? },
         7 => Call::RecoverDrained,
@@ -308,7 +308,7 @@ fn write_agreed(to: &mut Writer, agreed: &Agreed) {
 fn read_agreed(from: &mut Reader<'_>) -> Result<Agreed, Malformed> {
     let released = read_released(from, RELEASED_BY_ALL)?;
     let gathered = read_list(from, PES, |from| from.bytes(GATHERED).map(<[u8]>::to_vec))?;
-    Ok(Agreed { released, gathered: Arc::new(gathered), allocated: None })
+    Ok(Agreed { released: Arc::new(released), gathered: Arc::new(gathered), allocated: None })
 }
 
 fn write_released(to: &mut Writer, released: &[AllocationId]) {

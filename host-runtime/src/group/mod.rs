@@ -5,7 +5,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `call.rs` | what PEs bring and leave with |
-//! | `rendezvous.rs` | the rendezvous itself, in the process that serves it |
+//! | `rendezvous/` | the rendezvous itself, in the process that serves it |
 //! | `message.rs`, `errors.rs` | what processes say to each other about it |
 //! | `service.rs` | PE 0's side of the connections |
 //! | `link.rs` | another PE's side of its connection |
@@ -30,6 +30,11 @@ pub(crate) use watch::{has_ended, open as open_process};
 
 use crate::error::{Error, Result};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The least time for which a process must not have said that it can run before that means something: it says so ten
+/// times a second.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// Where the PEs of a job meet.
 #[derive(Debug)]

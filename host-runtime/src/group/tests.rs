@@ -70,7 +70,7 @@ fn from_pes() -> Vec<FromPe> {
         Call::Alloc { how: "alloc_zeroed", holds: "f32", elements: 5, element_bytes: 4 },
         Call::Taken(1 << 21),
         Call::Mapped(1 << 22),
-        Call::Filled(AllocationId(4)),
+        Call::Filled(AllocationId(4), 0x1000),
         Call::Free(AllocationId(u64::MAX)),
         Call::Gather { bytes: 3 },
         Call::RecoverDrained,
@@ -114,7 +114,7 @@ fn to_pes() -> Vec<ToPe> {
         granule: 2 << 20,
     };
     let agreed = Agreed {
-        released: vec![AllocationId(1), AllocationId(1)],
+        released: Arc::new(vec![AllocationId(1), AllocationId(1)]),
         gathered: Arc::new(vec![vec![], vec![1, 2, 3]]),
         allocated: None,
     };
@@ -159,11 +159,10 @@ fn errors_that_programs_tell_apart_keep_their_type() {
 fn the_largest_messages_fit_into_a_frame() {
     let most = crate::env::variables::MAX_PES as usize;
     let agreed = Agreed {
-        released: vec![AllocationId(u64::MAX); super::message::RELEASED_BY_ALL],
-        gathered: Arc::new(vec![]),
+        released: Arc::new(vec![AllocationId(u64::MAX); super::message::RELEASED_BY_ALL]),
+        gathered: Arc::new(vec![vec![0; super::GATHERED]; most]),
         allocated: None,
     };
-    let gathered = Agreed { gathered: Arc::new(vec![vec![0; super::GATHERED]; most]), ..Agreed::default() };
     let peer = Peer {
         pid: u32::MAX,
         exchange: "x".repeat(100),
@@ -175,7 +174,6 @@ fn the_largest_messages_fit_into_a_frame() {
     let calls = vec!["x".repeat(10_000); most];
     for message in [
         ToPe::Answer { number: 0, result: Ok(agreed) },
-        ToPe::Answer { number: 0, result: Ok(gathered) },
         ToPe::Answer { number: 0, result: Err(Error::CallsDiffer { calls }) },
         ToPe::Welcome(Welcome { peers: vec![peer; most], tags: 0 }),
     ] {

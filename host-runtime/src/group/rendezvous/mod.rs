@@ -5,7 +5,7 @@
 
 use super::call::{Agreed, Arrival, Call};
 use super::message::{RELEASED_BY_ALL, ToPe};
-use super::{Lead, OnFailure, failure_for};
+use super::{Lead, OnFailure, SILENCE, failure_for};
 use crate::alloc::AllocationId;
 use crate::board::{Board, Doing, now};
 use crate::driver::{self, Release};
@@ -25,6 +25,13 @@ struct Patience {
     host: u64,
     /// While it waits for its kernels, whose own waits are bounded.
     kernels: u64,
+}
+
+impl Patience {
+    /// How long a process may not have said that it can run.
+    fn silence(self) -> u64 {
+        self.host.max(SILENCE.as_nanos() as u64)
+    }
 }
 
 /// The PEs of a job.
@@ -96,7 +103,14 @@ impl Rendezvous {
             if let Some(answer) = self.look(&mut state, pe) {
                 return answer;
             }
-            let rest = Duration::from_nanos(state.patience_left(pe, self.patience, &self.board));
+            if state.seats[pe as usize].arrival.is_none() {
+                // The PE that came last has panicked in the common part, which is a fault of this library.
+                let broken = || Error::other("the common part of a collective call did not end");
+                return Err(state.failure_for(pe).unwrap_or_else(broken));
+            }
+            // What the others do changes without a word: it is looked at anew now and then.
+            let rest = state.patience_left(pe, self.patience, &self.board).min(self.patience.host);
+            let rest = Duration::from_nanos(rest);
             state.seats[pe as usize].waiting = driver::release();
             let changed = &self.changed;
             state = driver::waiting(|| {
@@ -110,15 +124,23 @@ impl Rendezvous {
     pub(super) fn arrive_from_afar(&self, pe: u32, arrival: Arrival) {
         let mut state = self.lock();
         state.seats[pe as usize].number = arrival.number;
-        if let Some(result) = self.arrive(&mut state, pe, arrival, None) {
+        let result = self.arrive(&mut state, pe, arrival, None).or_else(|| self.look(&mut state, pe));
+        if let Some(result) = result {
             state.answer(pe, result);
         }
-        self.look_afar(&mut state);
     }
 
     /// Ends the waits of PEs of other processes that have taken too long.
     pub(super) fn tend(&self) {
-        self.look_afar(&mut self.lock());
+        let mut state = self.lock();
+        let afar = (0..).zip(&state.seats).filter(|(_, seat)| seat.afar.is_some());
+        // Nobody's patience ends before that of the one who came first.
+        let first = afar.filter_map(|(pe, seat)| Some((seat.arrival.as_ref()?.1, pe))).min();
+        if let Some((_, pe)) = first
+            && let Some(answer) = self.look(&mut state, pe)
+        {
+            state.answer(pe, answer);
+        }
     }
 
     /// Takes an arrival; its result, if that is known at once.
@@ -258,7 +280,7 @@ impl Rendezvous {
         let mut state = self.lock();
         while !state.is_over() && state.failed.is_none() {
             let stopped = |other: u32| {
-                let quiet = |beat: u64| now().saturating_sub(beat.max(start)) > self.patience.host;
+                let quiet = |beat: u64| now().saturating_sub(beat.max(start)) > self.patience.silence();
                 !state.seats[other as usize].returned && self.board.last_beat(other).is_some_and(quiet)
             };
             let missing: Vec<u32> = (0..state.seats.len() as u32).filter(|other| stopped(*other)).collect();
@@ -300,7 +322,7 @@ impl Rendezvous {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic in `lead` leaves the state as it was before: the arrivals are gone, and there is no answer.
+        // After a panic in `lead` the arrivals are gone and there is no answer, which those that wait see.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -367,7 +389,7 @@ impl State {
                 Doing::Kernels(since) => since.max(start).saturating_add(patience.kernels),
             };
             // A process that cannot run is waited for as if it ran host code, whatever its kernels do.
-            let stopped = board.last_beat(pe).map(|beat| beat.max(start).saturating_add(patience.host));
+            let stopped = board.last_beat(pe).map(|beat| beat.max(start).saturating_add(patience.silence()));
             until.min(stopped.unwrap_or(u64::MAX))
         };
         let first = self.missing().into_iter().map(until).min();
@@ -408,7 +430,7 @@ fn conclude(
     // What is told to other processes has a largest size; threads need not wait for the rest.
     let most = if lead.is_some() { released.len() } else { released.len().min(RELEASED_BY_ALL) };
     let released = released.drain(..most).collect();
-    let mut agreed = Agreed { released, gathered: Arc::new(gathered), allocated: None };
+    let mut agreed = Agreed { released: Arc::new(released), gathered: Arc::new(gathered), allocated: None };
     if let Some(lead) = lead {
         lead(&mut agreed)?;
     }

@@ -172,3 +172,54 @@ fn a_pe_that_fails_or_returns_ends_the_wait() {
     });
     assert_eq!(errors[0].as_ref().unwrap(), "PE 1 failed: no luck");
 }
+
+#[test]
+fn a_pe_whose_kernels_have_ended_has_no_more_patience_than_others() {
+    let deadline = Duration::from_millis(50);
+    // As emulated: kernels may take any time.
+    let group = Rendezvous::new(2, deadline, Duration::from_secs(1 << 32), Arc::new(Board::new(2).unwrap()));
+    group.board.set_doing(1, true);
+    let errors = all(2, &group, |pe| {
+        if pe == 1 {
+            while group.lock().seats[0].arrival.is_none() {
+                std::thread::yield_now();
+            }
+            // Its kernels end, and it never comes. That wakes nobody.
+            group.board.set_doing(1, false);
+            return None;
+        }
+        Some(group.meet(pe, arrival(Call::BarrierAll), nobody()))
+    });
+    assert!(errors[0].as_ref().unwrap().contains("missing: PE 1;"), "{errors:?}");
+}
+
+#[test]
+fn a_process_that_does_not_run_is_not_waited_for_whatever_its_kernels_do() {
+    let group = pes(2, Duration::from_millis(50));
+    group.board.set_doing(1, true);
+    group.board.beat(1);
+    let error = group.meet(0, arrival(Call::BarrierAll), nobody()).unwrap_err();
+    let Error::Absent { waited, missing, .. } = error else { panic!("{error}") };
+    // A process speaks ten times a second, and is not stopped because it has not for 50 ms.
+    // (`pes` lets kernels take ten deadlines, which end first.)
+    assert!(missing == [1] && waited >= Duration::from_millis(500), "{waited:?}");
+}
+
+#[test]
+fn a_fault_in_the_common_part_leaves_nobody_waiting() {
+    let group = pes(2, Duration::from_secs(60));
+    let errors = all(2, &group, |pe| {
+        if pe == 1 {
+            while group.lock().seats[0].arrival.is_none() {
+                std::thread::yield_now();
+            }
+            let lead: Lead<'_> = Box::new(|_| panic!("a fault"));
+            let met = || group.meet(1, arrival(Call::BarrierAll), Some(lead)).map(drop);
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(met)).is_err());
+            group.fail(1, 1, Error::other("it panicked"));
+            return None;
+        }
+        Some(group.meet(pe, arrival(Call::BarrierAll), nobody()))
+    });
+    assert_eq!(errors[0].as_deref(), Some("PE 1 failed: it panicked"));
+}

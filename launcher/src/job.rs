@@ -42,16 +42,23 @@ impl Job<'_> {
         // The PEs' process groups are gone; what left them is not.
         self.orphans.end();
         let (status, prefixer) = status?;
-        if let Some(prefixer) = prefixer {
-            // If nobody reads the output, a further signal ends the wait.
-            prefixer.finish(|| signals.asked_to_end().is_some());
+        // If nobody reads the output, a further signal ends the wait.
+        let lost = prefixer.and_then(|prefixer| prefixer.finish(|| signals.asked_to_end().is_some()));
+        let status = status.map_err(Refused::from)?;
+        match lost {
+            Some(error) => {
+                say(&format!("what the PEs printed could not be written: {error}"));
+                Ok(status.max(1))
+            }
+            None => Ok(status),
         }
-        status.map_err(Refused::from)
     }
 
     fn start_and_watch(&self, signals: &Signals) -> Result<(Result<u8>, Option<Prefixer>), Refused> {
         let Options { pes, prefix, .. } = *self.options;
-        let (mut pes, streams) = Pes::start(pes, self.program, self.environment, prefix)?;
+        let (mut pes, streams) =
+            Pes::start(pes, self.program, self.environment, prefix, &|| signals.asked_to_end())?;
+        signals.started();
         let prefixer = prefix.then(|| Prefixer::start(streams)).transpose()?;
         Ok((self.watch(&mut pes, signals), prefixer))
     }

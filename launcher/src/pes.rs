@@ -96,16 +96,21 @@ impl Pes {
     /// launcher's goes.
     ///
     /// # Errors
-    /// If one cannot be started; those that were are ended then.
+    /// If one cannot be started, or `interrupted` names a signal; those that were started are ended then.
     pub fn start(
         count: u32,
         program: &Program,
         environment: &Environment,
         piped: bool,
+        interrupted: &dyn Fn() -> Option<i32>,
     ) -> Result<(Self, Vec<Streams>), Refused> {
         let descriptors = piped.then(|| enough_descriptors(count)).flatten();
         let (mut pes, mut streams) = (Self::default(), Vec::new());
         for rank in 0..count {
+            if let Some(signal) = interrupted() {
+                let why = format!("a signal came when {rank} of {count} PEs had been started; none runs");
+                return Err(Refused { status: 128 + u8::try_from(signal).unwrap_or(0), why });
+            }
             let mut command = Command::new(&program.file);
             command.arg0(&program.name).args(&program.arguments).stdin(Stdio::null());
             if piped {

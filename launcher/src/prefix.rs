@@ -104,7 +104,7 @@ struct Stream {
 
 impl Stream {
     /// Takes one piece and passes on the lines that it completes. Returns whether more can come.
-    fn pass_on(&mut self, piece: &mut [u8], text: &mut Vec<u8>) -> Taken {
+    fn pass_on(&mut self, piece: &mut [u8], text: &mut Vec<u8>, lost: &mut Option<io::Error>) -> Taken {
         text.clear();
         let taken = match rustix::io::read(&self.pipe, &mut *piece) {
             Ok(0) => Taken::End,
@@ -121,8 +121,20 @@ impl Stream {
         }
         // If nobody reads the launcher's output any more, the PE learns of it as it would without the launcher: the pipe
         // is closed.
-        let gone = !text.is_empty() && self.target.write(text).is_err();
-        if gone { Taken::End } else { taken }
+        match self.target.write(text) {
+            Ok(()) => taken,
+            Err(error) => {
+                note(lost, error);
+                Taken::End
+            }
+        }
+    }
+}
+
+/// Keeps the first failure, if it is one: whoever stops reading has had enough.
+fn note(lost: &mut Option<io::Error>, error: io::Error) {
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        lost.get_or_insert(error);
     }
 }
 
@@ -137,8 +149,8 @@ enum Taken {
 #[derive(Debug)]
 pub struct Prefixer {
     stop: OwnedFd,
-    /// Closed when the thread has ended.
-    done: Receiver<()>,
+    /// Tells at the end of the thread why something could not be written, if so; closed then.
+    done: Receiver<Option<io::Error>>,
 }
 
 impl Prefixer {
@@ -160,10 +172,11 @@ impl Prefixer {
                 open.push(Some(Stream { pipe, lines: Lines::new(rank, width), target }));
             }
         }
-        let (ends, done) = channel::<()>();
+        let (ends, done) = channel();
         let pass_on = move || {
-            pass_on(&epoll, open);
-            drop((stopped, ends));
+            // Nobody may be waiting for it any more.
+            let _ = ends.send(pass_on(&epoll, open));
+            drop(stopped);
         };
         let thread = thread::Builder::new().name("prefix".into()).spawn(pass_on);
         thread.context("there is no thread for --prefix")?;
@@ -172,40 +185,53 @@ impl Prefixer {
 
     /// Passes on what is still in the pipes. To be called when the PEs are gone; it does not wait for others that hold
     /// their pipes. Whoever reads the launcher's output may take their time, until `give_up` says otherwise.
-    pub fn finish(self, give_up: impl Fn() -> bool) {
+    /// Returns why something could not be written, if so.
+    pub fn finish(self, give_up: impl Fn() -> bool) -> Option<io::Error> {
         drop(self.stop);
-        while self.done.recv_timeout(GIVE_UP_TICK) == Err(RecvTimeoutError::Timeout) && !give_up() {}
+        loop {
+            match self.done.recv_timeout(GIVE_UP_TICK) {
+                Ok(lost) => return lost,
+                Err(RecvTimeoutError::Timeout) if !give_up() => {}
+                Err(_) => return None,
+            }
+        }
     }
 }
 
-fn pass_on(epoll: &OwnedFd, mut streams: Vec<Option<Stream>>) {
+/// Until the job is over; why something could not be written, if so.
+fn pass_on(epoll: &OwnedFd, mut streams: Vec<Option<Stream>>) -> Option<io::Error> {
     let (mut piece, mut text) = (vec![0; PIECE], Vec::new());
     let mut events = Vec::with_capacity(64);
-    let mut stopped = false;
+    let (mut stopped, mut lost) = (false, None);
     while !stopped {
         events.clear();
         match epoll::wait(epoll, spare_capacity(&mut events), None) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => return,
+            Err(error) => return Some(error.into()),
         }
         for event in &events {
             let key = event.data.u64();
             stopped |= key == STOP;
             // A key that is no index is STOP.
             let Some(slot) = usize::try_from(key).ok().and_then(|key| streams.get_mut(key)) else { continue };
-            if slot.as_mut().is_some_and(|stream| stream.pass_on(&mut piece, &mut text) == Taken::End) {
+            if slot
+                .as_mut()
+                .is_some_and(|stream| stream.pass_on(&mut piece, &mut text, &mut lost) == Taken::End)
+            {
                 *slot = None;
             }
         }
     }
     for stream in streams.iter_mut().flatten() {
         let mut pieces = 0..LAST_PIECES;
-        while pieces.next().is_some() && stream.pass_on(&mut piece, &mut text) == Taken::Some {}
+        while pieces.next().is_some() && stream.pass_on(&mut piece, &mut text, &mut lost) == Taken::Some {}
         text.clear();
         stream.lines.end(&mut text);
-        // Nobody may be reading any more, and this is the end.
-        let _ = stream.target.write(&text);
+        if let Err(error) = stream.target.write(&text) {
+            note(&mut lost, error);
+        }
     }
+    lost
 }
 
 #[cfg(test)]

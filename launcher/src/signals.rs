@@ -3,6 +3,8 @@
 //! A handler may do next to nothing; whoever takes a message may do everything.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Instant;
@@ -18,6 +20,9 @@ pub const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 #[derive(Debug)]
 pub struct Signals {
     received: Receiver<i32>,
+    /// Whether PEs are being started, which may wait for a file system for ever: a second signal then ends the launcher,
+    /// and the kernel the PEs.
+    starting: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -32,13 +37,25 @@ impl Signals {
         let mut signals =
             iterator::Signals::new(wanted.chain([SIGCHLD])).context("signals cannot be handled")?;
         let (sender, received) = channel();
-        let forward =
-            move || signals.forever().take_while(|signal| sender.send(*signal).is_ok()).for_each(drop);
+        let starting = Arc::new(AtomicBool::new(true));
+        let still_starting = starting.clone();
+        let forward = move || {
+            let mut asked = 0;
+            for signal in signals.forever() {
+                asked += u32::from(ENDING.contains(&signal));
+                if asked > 1 && still_starting.load(Ordering::Acquire) {
+                    std::process::exit(128 + signal);
+                }
+                if sender.send(signal).is_err() {
+                    return;
+                }
+            }
+        };
         thread::Builder::new()
             .name("signals".into())
             .spawn(forward)
             .context("there is no thread for signals")?;
-        Ok(Self { received })
+        Ok(Self { received, starting })
     }
 
     /// Waits for signals and returns all that came; none if the time is up.
@@ -48,6 +65,11 @@ impl Signals {
             None => self.received.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         first.into_iter().chain(self.received.try_iter()).collect()
+    }
+
+    /// Notes that all PEs have been started.
+    pub fn started(&self) {
+        self.starting.store(false, Ordering::Release);
     }
 
     /// The first signal that asks for the end, of those that came so far.

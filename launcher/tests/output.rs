@@ -61,6 +61,17 @@ fn a_reader_that_comes_late_to_a_pipe_that_does_not_block_gets_all() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let folder = Folder::new("full");
+    let full = std::fs::File::create("/dev/full").expect("it is there");
+    let mut command = launcher(&folder, &["--prefix", "-n", "2", "echo", "hello"]);
+    let ran = command.stdout(full).stderr(Stdio::piped()).output().expect("the launcher runs");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(1), "{said}");
+    assert!(said.contains("could not be written: No space left"), "{said}");
+}
+
+#[test]
 fn closed_streams_are_no_fault() {
     let ran = printed("closed", "3", "echo first; exec >&- 2>&-; sleep 0.2");
     assert_eq!(ran.lines(), ["[0] first", "[1] first", "[2] first"]);

@@ -5,6 +5,7 @@
 use crate::config::HEAP_UNIT as UNIT;
 use crate::error::{Error, Result};
 use crate::failure::Place;
+use crate::intern::intern;
 use crate::space::AddressSpace;
 use oxshmem_device::abi::control;
 use range_alloc::RangeAllocator;
@@ -86,6 +87,12 @@ struct Taken {
     released: u32,
 }
 
+impl Taken {
+    fn bytes(&self) -> u64 {
+        (self.range.end - self.range.start) * UNIT
+    }
+}
+
 impl Heap {
     /// A heap with nothing mapped yet. Behind the control area is room for allocations, of `limit` bytes at most.
     pub(crate) fn new(space: AddressSpace, n_pes: u32, limit: Option<u64>, tags: Tags) -> Self {
@@ -122,7 +129,10 @@ impl Heap {
         let units = bytes.checked_next_multiple_of(UNIT).ok_or_else(overflow)? / UNIT;
         let range = match units {
             0 => control::BYTES / UNIT..control::BYTES / UNIT,
-            units => self.ranges.allocate_range(units).map_err(|_| self.out_of_memory(bytes))?,
+            units => self
+                .ranges
+                .allocate_range(units)
+                .map_err(|_| self.out_of_memory("symmetric heap per PE", bytes, self.used()))?,
         };
         let (id, offset, goal) = (self.next, range.start * UNIT, self.space.growth_to(range.end * UNIT));
         let allocation =
@@ -132,29 +142,29 @@ impl Heap {
         Ok(Begun { allocation, goal })
     }
 
-    /// Gives a range back that was begun and for which there is no memory; the error in words.
-    pub(crate) fn cannot_grow(&mut self, allocation: &Allocation, error: Error) -> Error {
+    /// Gives a range back that was begun and for which there is no memory.
+    pub(crate) fn cancel(&mut self, allocation: &Allocation) {
         if let Some(taken) = self.taken.remove(&allocation.id)
             && !taken.range.is_empty()
         {
             self.ranges.free_range(taken.range);
         }
-        match error {
-            Error::OutOfMemory { .. } => self.out_of_memory(allocation.bytes),
-            other => other,
-        }
     }
 
-    /// The error for `bytes` that do not fit.
-    fn out_of_memory(&self, bytes: u64) -> Error {
-        let (limit, used) = (self.limit, self.used());
-        let physical = self.space.mapped() - control::BYTES - used + self.space.free_per_pe();
-        Error::OutOfMemory {
-            what: "symmetric heap per PE",
-            asked: bytes.next_multiple_of(UNIT),
-            available: (limit - used).min(physical),
-            limit,
-        }
+    /// The error of memory that ran out for a range that was begun, with what the user asked for and could have had; other
+    /// errors as they are. `pe` is named if it is not any PE.
+    pub(crate) fn for_user(&self, allocation: &Allocation, pe: Option<u32>, error: Error) -> Error {
+        let Error::OutOfMemory { .. } = error else { return error };
+        let begun = self.taken.get(&allocation.id).map_or(0, Taken::bytes);
+        let what = pe.map_or("symmetric heap per PE", |pe| intern(&format!("symmetric heap of PE {pe}")));
+        self.out_of_memory(what, allocation.bytes, self.used() - begun)
+    }
+
+    fn out_of_memory(&self, what: &'static str, bytes: u64, used: u64) -> Error {
+        let limit = self.limit;
+        let physical = (self.space.mapped() + self.space.free_per_pe()).saturating_sub(control::BYTES + used);
+        let (asked, available) = (bytes.next_multiple_of(UNIT), limit.saturating_sub(used).min(physical));
+        Error::OutOfMemory { what, asked, available, limit }
     }
 
     /// Notes that one more PE has released an allocation; its range is free when all have.
@@ -199,6 +209,6 @@ impl Heap {
     }
 
     fn used(&self) -> u64 {
-        self.taken.values().map(|taken| (taken.range.end - taken.range.start) * UNIT).sum()
+        self.taken.values().map(Taken::bytes).sum()
     }
 }

@@ -328,7 +328,7 @@ pub enum Error {
         calls: Vec<String>,
     },
     /// Some PEs did not come to a collective call in time.
-    #[error("PE {pe} waited {:.1} s in {call}; missing: {}; {}", waited.as_secs_f64(), list_pes(missing), why_absent(in_kernels))]
+    #[error("PE {pe} waited {:.1} s in {call}; missing: {}; {}", waited.as_secs_f64(), list_pes(missing), why_absent(in_kernels, stopped))]
     Absent {
         /// The PE that waited.
         pe: u32,
@@ -338,6 +338,8 @@ pub enum Error {
         missing: Vec<u32>,
         /// Those of them that wait for their own kernels.
         in_kernels: Vec<u32>,
+        /// Those of them whose processes do not run.
+        stopped: Vec<u32>,
         /// How long it waited.
         waited: Duration,
     },
@@ -353,6 +355,16 @@ pub enum Error {
         call: String,
         /// The PEs that have returned.
         returned: Vec<u32>,
+    },
+    /// A value is too large for an all_gather.
+    #[error(
+        "all_gather takes {limit} bytes of a PE at most, not {given}: it is for small values; have a kernel put larger ones into symmetric memory"
+    )]
+    GatherTooLarge {
+        /// Bytes of the value.
+        given: u64,
+        /// The most that it may have.
+        limit: u64,
     },
     /// Another PE failed; this is its first error.
     #[error("PE {pe} failed: {cause}")]

@@ -55,7 +55,8 @@ impl Exchange {
         let name = Secret::random().map_err(refused)?.to_hex();
         let listener = Listener::bind(&Address::Unix(format!("oxshmem-memory-{name}"))).map_err(refused)?;
         let address = listener.address().clone();
-        let mut acceptor = Acceptor::new(listener, secret.clone(), "heap memory").map_err(refused)?;
+        let mut acceptor =
+            Acceptor::new(listener, secret.clone(), format!("PE {me}, heap memory")).map_err(refused)?;
         let (stop, offers) = (acceptor.stop(), Arc::new(Mutex::new(Vec::new())));
         let hand_out = {
             let (offers, stop) = (offers.clone(), stop.clone());

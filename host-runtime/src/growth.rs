@@ -2,6 +2,7 @@
 //! takes what they offer, maps all of it, and only when all have done so does the heap count as grown. A step that
 //! fails on one PE is taken back on all.
 
+use crate::alloc::Allocation;
 use crate::error::Result;
 use crate::exchange::{Exchange, Piece};
 use crate::fault;
@@ -11,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 impl Pe {
     /// Collective among processes. Puts memory behind the first `goal` bytes of every segment, or changes nothing;
-    /// `prepare` makes the own part ready before others use it.
+    /// `prepare` makes the own part ready before others use it. `of` is what it is for, if a user asked for it.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if a device has not got it; a PE's failure.
@@ -19,9 +20,10 @@ impl Pe {
         &self,
         exchange: &Exchange,
         goal: u64,
+        of: Option<&Allocation>,
         prepare: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let grown = self.try_to_grow(exchange, goal, prepare);
+        let grown = self.try_to_grow(exchange, goal, of, prepare);
         exchange.withdraw();
         let mut heap = self.job.heap();
         match grown {
@@ -36,9 +38,10 @@ impl Pe {
         &self,
         exchange: &Exchange,
         goal: u64,
+        of: Option<&Allocation>,
         prepare: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let taken = self.take(exchange, goal);
+        let taken = self.take(exchange, goal, of);
         fault::point("taken", self.me);
         self.agree(Call::Taken(goal), taken)?;
         let mapped = self.map(exchange, goal).and_then(|()| prepare());
@@ -47,9 +50,14 @@ impl Pe {
     }
 
     /// Takes own memory and offers it.
-    fn take(&self, exchange: &Exchange, goal: u64) -> Result<()> {
+    fn take(&self, exchange: &Exchange, goal: u64, of: Option<&Allocation>) -> Result<()> {
         let mut heap = self.job.heap();
-        heap.space().take(goal)?;
+        if let Err(error) = heap.space().take(goal) {
+            return Err(match of {
+                Some(allocation) => heap.for_user(allocation, Some(self.me), error),
+                None => error,
+            });
+        }
         exchange.offer(Piece::Heap(goal), heap.space().export(self.me)?);
         Ok(())
     }

@@ -56,7 +56,7 @@ impl Process {
         for pe in &self.pes {
             let goal = self.job.heap().space().growth_to(control::BYTES);
             if let (Some(exchange), Some(goal)) = (&self.job.exchange, goal) {
-                pe.grow(exchange, goal, || pe.reset_control())?;
+                pe.grow(exchange, goal, None, || pe.reset_control())?;
             }
         }
         Ok(())

@@ -126,7 +126,10 @@ impl Drop for Session {
             return;
         }
         let result = match std::thread::panicking() {
-            true => Err(Error::PePanicked { pe: self.shmem.my_pe(), message: "see above".into() }),
+            true => Err(Error::PePanicked {
+                pe: self.shmem.my_pe(),
+                message: "in its main thread; its own output tells more".into(),
+            }),
             false => self.shmem.pe().settle(),
         };
         if let Err(error) = self.close(result) {

@@ -70,13 +70,13 @@ impl Shmem {
     /// results of checks. It travels through the host's rendezvous, and waits for no kernel.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for more than 512 bytes; those of [`barrier_all`](Self::barrier_all).
+    /// [`Error::GatherTooLarge`](crate::Error::GatherTooLarge) for more than 512 bytes; those of [`barrier_all`](Self::barrier_all).
     pub fn all_gather<T: Pod>(&self, value: &T) -> Result<Vec<T>> {
         let bytes = bytemuck::bytes_of(value);
         let mut trouble = self.pe.trouble();
         if bytes.len() > GATHERED {
-            let what = format!("all_gather takes {GATHERED} bytes of a PE at most, not {}", bytes.len());
-            trouble = trouble.or(Some(Error::Config { what }));
+            let (given, limit) = (bytes.len() as u64, GATHERED as u64);
+            trouble = trouble.or(Some(Error::GatherTooLarge { given, limit }));
         }
         let data = if trouble.is_none() { bytes.to_vec() } else { Vec::new() };
         let agreed = self.pe.gather(data, trouble)?;

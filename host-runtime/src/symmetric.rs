@@ -137,8 +137,11 @@ impl Shmem {
             let begun = heap.begin(holds, elements, element_bytes)?;
             // Processes grow together in a moment; here one thread does it for all.
             if let (None, Some(goal)) = (exchange, begun.goal) {
-                let grown = heap.grow_here(goal);
-                grown.map_err(|error| heap.cannot_grow(&begun.allocation, error))?;
+                if let Err(error) = heap.grow_here(goal) {
+                    let error = heap.for_user(&begun.allocation, None, error);
+                    heap.cancel(&begun.allocation);
+                    return Err(error);
+                }
                 pe.job.mapped.store(heap.mapped(), Ordering::Release);
             }
             Ok(Some(begun.allocation))
@@ -149,8 +152,8 @@ impl Shmem {
         if let Some(exchange) = exchange {
             let goal = pe.job.heap().space().growth_to(allocation.offset + allocation.bytes);
             if let Some(goal) = goal {
-                let grown = pe.grow(exchange, goal, || Ok(()));
-                grown.map_err(|error| pe.job.heap().cannot_grow(&allocation, error))?;
+                let grown = pe.grow(exchange, goal, Some(&allocation), || Ok(()));
+                grown.inspect_err(|_| pe.job.heap().cancel(&allocation))?;
             }
         }
         if allocation.bytes > 0 {

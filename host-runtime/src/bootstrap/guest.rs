@@ -7,7 +7,7 @@ use crate::driver::{self, Device, Shareable};
 use crate::error::{Error, Result};
 use crate::exchange::{Exchange, Piece};
 use crate::fault;
-use crate::group::{FromPe, Group, Link, ToPe, Welcome};
+use crate::group::{self, FromPe, Group, Link, ToPe, Welcome};
 use crate::job::Parts;
 use crate::launched::Launched;
 use crate::wire::{self, Channel, Receiver, Sender, UniqueId, WireError};
@@ -88,6 +88,18 @@ fn connect(me: u32, id: &UniqueId, until: Instant) -> Result<Channel> {
     }
 }
 
+/// Whether a process goes on, when its connection has ended: one that ends closes that a moment before.
+fn lives(pid: u32) -> bool {
+    let Some(process) = group::open_process(pid) else { return false };
+    for _ in 0..20 {
+        if group::has_ended(&process) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
 /// What PE 0 says before it serves: a welcome, or why there is none.
 fn told(
     me: u32,
@@ -96,6 +108,13 @@ fn told(
     said: Result<Vec<u8>, WireError>,
 ) -> Result<Welcome> {
     let message = said.map_err(|error| match error {
+        WireError::Closed if server.is_some_and(lives) => {
+            not_joined(me, doing, "PE 0 has hung up and runs on: all PEs of its job have come already, so two processes have the same rank, or two jobs the same name")
+        }
+        WireError::Silent { .. } => {
+            let process = server.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            not_joined(me, doing, format!("PE 0{process} is there and says nothing: was it stopped? ({error})"))
+        }
         WireError::Closed => {
             let how = "has ended its connection before all had come".to_owned();
             Error::PeFailed { pe: 0, cause: Box::new(Error::PeLost { pe: 0, pid: server.unwrap_or(0), how }) }
@@ -105,7 +124,7 @@ fn told(
     match ToPe::read(&message) {
         Ok(ToPe::Welcome(welcome)) if welcome.peers.len() > me as usize => Ok(welcome),
         Ok(ToPe::Failed { pe, error }) if pe == me => Err(error),
-        Ok(ToPe::Failed { pe, error }) => Err(Error::PeFailed { pe, cause: Box::new(error) }),
+        Ok(ToPe::Failed { pe, error }) => Err(Error::of_another_pe(pe, error)),
         Ok(_) => Err(not_joined(me, doing, "PE 0 said something else")),
         Err(error) => Err(not_joined(me, doing, error.to_string())),
     }

@@ -51,14 +51,14 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     let secret = Secret::random().map_err(refused)?;
     let listener = Listener::bind(&over(config.rendezvous).map_err(refused)?).map_err(refused)?;
     let id = UniqueId { address: listener.address().clone(), secret: secret.clone() };
-    let mut acceptor = Acceptor::new(listener, secret.clone(), "rendezvous").map_err(refused)?;
+    let mut acceptor = Acceptor::new(listener, secret.clone(), "PE 0, rendezvous").map_err(refused)?;
     let exchange = Exchange::new(ME, &secret)?;
     let publication = Publication::new(name, &id)?;
     let own = hello(launched, &exchange);
 
     // The device opens while the others come.
     let mut guests = nobody(launched.size);
-    let mut door = Door { strangers: VecDeque::new(), refusals: Refusals::new("rendezvous") };
+    let mut door = Door { strangers: VecDeque::new(), refusals: Refusals::new("PE 0, rendezvous") };
     let (taken_in, devices) = std::thread::scope(|scope| {
         let opening = scope.spawn(|| driver::open(config));
         let taken_in = take_in(&mut acceptor, &mut door, &own, &mut guests, until);

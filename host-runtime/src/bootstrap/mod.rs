@@ -24,8 +24,12 @@ use crate::group::{Group, Hello, Peer, Ready, Welcome};
 use crate::job::{Parts, segment_bytes};
 use crate::launched::Launched;
 use crate::wire::Address;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// File descriptors that a process needs besides those for each other one: what the program and the device have open.
+const DESCRIPTORS: u64 = 48;
 
 /// Joins the job as the process that a launcher has started this as: what its job is made of.
 ///
@@ -34,10 +38,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// process at the same time; what keeps the device from starting.
 pub(crate) fn join(config: &Config, launched: &Launched) -> Result<Parts> {
     let name = format!("{}:{}", launched.job, next_run(launched));
+    enough_descriptors(launched)?;
     match launched.rank {
         0 => host::join(config, launched, &name),
         _ => guest::join(config, launched, &name),
     }
+}
+
+/// Sees to it that this process may open as many descriptors as it will need: PE 0 has a connection and a handle of the
+/// process for each of the others, and some more while memory is handed over.
+fn enough_descriptors(launched: &Launched) -> Result<()> {
+    let others = if launched.rank == 0 { u64::from(launched.size) } else { 0 };
+    let needed = DESCRIPTORS + 3 * others;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let raised = Rlimit { current: Some(needed), maximum: limit.maximum };
+    if limit.maximum.is_none_or(|most| most >= needed) && setrlimit(Resource::Nofile, raised).is_ok() {
+        return Ok(());
+    }
+    let why = format!(
+        "this process may open {} of them, and PE {} of {} processes needs {needed}: raise the limit (ulimit -n)",
+        limit.maximum.unwrap_or(u64::MAX),
+        launched.rank,
+        launched.size
+    );
+    Err(not_joined(launched.rank, "counting its file descriptors", why))
 }
 
 /// How often this process has joined the job before: the runs of a program follow each other on all its processes alike.

@@ -129,7 +129,10 @@ fn look(address: &SocketAddr) -> Result<UniqueId, String> {
     if !is_own(&stream) {
         return Err("another user's process stood in its place".into());
     }
-    let unreadable = |error: std::io::Error| format!("it said nothing ({error})");
+    let unreadable = |error: std::io::Error| match error.kind() {
+        ErrorKind::WouldBlock => "its process is there and says nothing, as one that was stopped".to_owned(),
+        _ => format!("it said nothing ({error})"),
+    };
     stream.set_read_timeout(Some(PATIENCE)).map_err(unreadable)?;
     let mut text = String::new();
     stream.take(LONGEST).read_to_string(&mut text).map_err(unreadable)?;

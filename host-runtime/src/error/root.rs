@@ -14,11 +14,16 @@ impl Error {
         Self::Other(Arc::from(error.into()))
     }
 
-    /// What a PE is told of the error by which another one failed: a poisoned job is poisoned for all, and other trouble
-    /// is one PE's.
+    /// What a PE is told of the error by which another one failed: poison, and what the PEs did not do together, is all
+    /// PEs', whoever was the first to end of it; other trouble is one PE's.
     pub(crate) fn of_another_pe(pe: u32, cause: Self) -> Self {
         match cause {
-            Self::Poisoned(_) => cause,
+            Self::Poisoned(_)
+            | Self::CallsDiffer { .. }
+            | Self::Absent { .. }
+            | Self::Returned { .. }
+            | Self::Missing { .. }
+            | Self::ProcessesDiffer { .. } => cause,
             _ => Self::PeFailed { pe, cause: Box::new(cause) },
         }
     }

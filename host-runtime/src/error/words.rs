@@ -14,7 +14,13 @@ pub(super) fn list_calls(calls: &[String]) -> String {
     each.join("; ")
 }
 
-pub(super) fn why_absent(in_kernels: &[u32]) -> String {
+pub(super) fn why_absent(in_kernels: &[u32], stopped: &[u32]) -> String {
+    if !stopped.is_empty() {
+        return format!(
+            "the process of {} does not run: it was stopped (SIGSTOP, a debugger), or hangs in the kernel",
+            list_pes(stopped)
+        );
+    }
     if in_kernels.is_empty() {
         return "they may be stuck in host code, or have skipped the call".into();
     }

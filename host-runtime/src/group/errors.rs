@@ -109,11 +109,12 @@ pub(super) fn write_error(to: &mut Writer, error: &Error) {
             to.u8(7).u32(calls.len().min(MANY) as u32);
             calls.iter().take(MANY).for_each(|call| write_name(to, call));
         }
-        Error::Absent { pe, call, missing, in_kernels, waited } => {
+        Error::Absent { pe, call, missing, in_kernels, stopped, waited } => {
             to.u8(8).u32(*pe);
             write_text(to, call);
             write_pes(to, missing);
             write_pes(to, in_kernels);
+            write_pes(to, stopped);
             write_time(to, *waited);
         }
         Error::Returned { pe, call, returned } => {
@@ -188,6 +189,7 @@ fn read_root(from: &mut Reader<'_>, kind: u8) -> Result<Error, Malformed> {
             call: read_text(from)?,
             missing: read_pes(from)?,
             in_kernels: read_pes(from)?,
+            stopped: read_pes(from)?,
             waited: read_time(from)?,
         },
         9 => Error::Returned { pe: from.u32()?, call: read_text(from)?, returned: read_pes(from)? },

@@ -4,7 +4,7 @@
 use super::call::{Agreed, Arrival};
 use super::message::{FromPe, ToPe};
 use super::watch::Watch;
-use super::{OnFailure, SILENCE, failure_for};
+use super::{END, OnFailure, SILENCE, failure_for};
 use crate::board::{Board, now};
 use crate::driver;
 use crate::error::{Error, Result};
@@ -215,7 +215,7 @@ impl Link {
         while !state.ended && state.failed.is_none() {
             if self.server_stopped_since(start) {
                 drop(state);
-                return Err(self.give_up("the end of the run".into(), start));
+                return Err(self.give_up(END.into(), start));
             }
             let changed = &self.changed;
             state = driver::blocked(|| {
@@ -235,8 +235,8 @@ impl Link {
     /// are told so when the server goes on.
     fn give_up(&self, call: String, start: u64) -> Error {
         let waited = Duration::from_nanos(now().saturating_sub(start));
-        let error =
-            Error::Absent { pe: self.me, call, missing: vec![SERVER], in_kernels: Vec::new(), waited };
+        let (missing, stopped) = (vec![SERVER], vec![SERVER]);
+        let error = Error::Absent { pe: self.me, call, missing, in_kernels: Vec::new(), stopped, waited };
         let mut state = self.lock();
         state.gave_up = Some(error.clone());
         state.said = true;

@@ -36,6 +36,9 @@ use std::time::Duration;
 /// times a second.
 const SILENCE: Duration = Duration::from_secs(1);
 
+/// What those wait in whose closures have returned.
+const END: &str = "the wait for all PEs to end";
+
 /// Where the PEs of a job meet.
 #[derive(Debug)]
 pub(crate) enum Group {

@@ -53,7 +53,7 @@ pub(crate) struct Stop(Arc<OwnedFd>);
 
 impl Acceptor {
     /// Accepts at `listener` who knows `secret`. `who` is the name of the service in the log.
-    pub(crate) fn new(listener: Listener, secret: Secret, who: &'static str) -> io::Result<Self> {
+    pub(crate) fn new(listener: Listener, secret: Secret, who: impl Into<String>) -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
             listener,

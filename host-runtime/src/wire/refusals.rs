@@ -8,13 +8,13 @@ const ALL: u64 = 8;
 
 /// Counts refusals, and tells of the first ones and then of each that doubles the count.
 pub(crate) struct Refusals {
-    who: &'static str,
+    who: String,
     count: u64,
 }
 
 impl Refusals {
-    pub(crate) fn new(who: &'static str) -> Self {
-        Self { who, count: 0 }
+    pub(crate) fn new(who: impl Into<String>) -> Self {
+        Self { who: who.into(), count: 0 }
     }
 
     /// Notes one, on stderr if it is one to tell of.

@@ -1,6 +1,5 @@
 //! What the PEs of a row should say, and how each should end.
 
-use super::PES;
 use super::table::{Point, Row, What};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -30,11 +29,7 @@ impl Expected {
         let both = |said: String| Self { call: Some(vec![said.clone()]), run: vec![said] };
         match (row.what, row.point) {
             (_, Point::Nowhere | Point::Returned) => both(ok()),
-            (What::Stopped, _) => {
-                let absent = format!("Absent({victim})");
-                let told = (0..PES).map(|pe| format!("PeFailed({pe}) {absent}"));
-                Self { call: Some(vec![absent.clone()]), run: told.chain([absent.clone()]).collect() }
-            }
+            (What::Stopped, _) => both(format!("Absent({victim})")),
             (What::Panics, _) => both(format!("PeFailed({victim}) PePanicked({victim})")),
             (What::Fails, _) => both(format!("PeFailed({victim}) on purpose")),
             (_, Point::Starting("start")) => Self {
@@ -43,7 +38,7 @@ impl Expected {
                     (_, 0) => vec![format!("NotJoined({pe}) looking for PE 0")],
                     (0, _) => vec![format!("Missing({victim})")],
                     // Told by PE 0, or so late that that is gone already.
-                    _ => late().into_iter().chain([format!("PeFailed(0) Missing({victim})")]).collect(),
+                    _ => late().into_iter().chain([format!("Missing({victim})")]).collect(),
                 },
             },
             // One may come when PE 0 has noticed already.

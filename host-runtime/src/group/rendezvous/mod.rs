@@ -5,7 +5,7 @@
 
 use super::call::{Agreed, Arrival, Call};
 use super::message::{RELEASED_BY_ALL, ToPe};
-use super::{Lead, OnFailure, SILENCE, failure_for};
+use super::{END, Lead, OnFailure, SILENCE, failure_for};
 use crate::alloc::AllocationId;
 use crate::board::{Board, Doing, now};
 use crate::driver::{self, Release};
@@ -202,7 +202,7 @@ impl Rendezvous {
             return None;
         }
         // Over for all that came, so that each of them names the same PEs.
-        let absent = state.absent(pe, since, &self.board);
+        let absent = state.absent(pe, since, self.patience.silence(), &self.board);
         for (other, seat) in (0..).zip(&mut state.seats) {
             if seat.arrival.take().is_some() && other != pe {
                 seat.answer = Some(Err(absent.clone()));
@@ -286,8 +286,8 @@ impl Rendezvous {
             let missing: Vec<u32> = (0..state.seats.len() as u32).filter(|other| stopped(*other)).collect();
             if !missing.is_empty() {
                 let waited = Duration::from_nanos(now().saturating_sub(start));
-                let call = "the end of the run".to_owned();
-                return Err(Error::Absent { pe, call, missing, in_kernels: Vec::new(), waited });
+                let (call, stopped) = (END.to_owned(), missing.clone());
+                return Err(Error::Absent { pe, call, missing, in_kernels: Vec::new(), stopped, waited });
             }
             let changed = &self.changed;
             state = driver::blocked(|| {
@@ -396,12 +396,14 @@ impl State {
         first.map_or(patience.host, |first| first.saturating_sub(now()))
     }
 
-    fn absent(&self, pe: u32, since: u64, board: &Board) -> Error {
+    fn absent(&self, pe: u32, since: u64, silence: u64, board: &Board) -> Error {
         let missing = self.missing();
         let waits = |pe: &u32| matches!(board.doing(*pe), Doing::Kernels(_));
         let in_kernels = missing.iter().copied().filter(waits).collect();
         let waited = Duration::from_nanos(now().saturating_sub(since));
-        Error::Absent { pe, call: self.call_of(pe), missing, in_kernels, waited }
+        let quiet = |pe: &u32| board.last_beat(*pe).is_some_and(|beat| now().saturating_sub(beat) > silence);
+        let stopped = missing.iter().copied().filter(quiet).collect();
+        Error::Absent { pe, call: self.call_of(pe), missing, in_kernels, stopped, waited }
     }
 
     fn missing(&self) -> Vec<u32> {

@@ -8,8 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use crate::machine::Machine;
 use crate::process::Finished;
-use crate::runner::{self, Machine, Part, Summary};
+use crate::runner::{self, Part, Summary};
 use crate::steps::{self, Reads, Step};
 
 /// A measured value.

@@ -70,7 +70,7 @@ fn place(out: &Path) -> Result<(PathBuf, PathBuf)> {
 fn fill(checkout: &Checkout, unfinished: &Path) -> Result<()> {
     let programs = unfinished.join("bin");
     fs::create_dir(&programs).with_context(|| format!("cannot make {}", programs.display()))?;
-    let strip = setup::on_path("strip");
+    let strip = process::on_path("strip");
     take(&checkout.programs().join("run"), &unfinished.join("run"), strip.as_deref())?;
     for program in PROGRAMS.iter().chain(PLAIN_PROGRAMS) {
         take(&checkout.programs().join(program), &programs.join(program), strip.as_deref())?;

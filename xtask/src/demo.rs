@@ -3,7 +3,8 @@
 use anyhow::Result;
 
 use crate::checkout::Checkout;
-use crate::runner::{self, Machine, Part};
+use crate::machine::Machine;
+use crate::runner::{self, Part};
 use crate::setup;
 use crate::steps::{self, LAUNCHER};
 

@@ -113,7 +113,7 @@ fn minor(version: &str) -> Option<u32> {
 }
 
 fn linker() -> Row {
-    match setup::on_path("cc") {
+    match process::on_path("cc") {
         Some(path) => Row::new(State::Found, "C linker", path.display().to_string()),
         None => Row::new(State::Missing, "C linker", "no cc on the PATH: `apt-get install gcc libc6-dev`"),
     }

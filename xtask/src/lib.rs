@@ -10,6 +10,7 @@ pub mod demo;
 pub mod doctor;
 pub mod gpu;
 pub mod licences;
+pub mod machine;
 pub mod new;
 pub mod process;
 pub mod ptx;

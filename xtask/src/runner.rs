@@ -3,17 +3,15 @@
 //! A step that fails never stops the others. It is what `./run` of a bundle does, and what `cargo xtask demo`, `test --gpu`
 //! and `bench` call.
 
-use std::env;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::gpu::{self, Gpus};
+use crate::machine::{Device, Machine};
 use crate::process::{Finished, Stream};
 use crate::say::seconds;
-use crate::setup;
 use crate::start;
-use crate::steps::{Device, Reads, Step};
+use crate::steps::{Reads, Step};
 
 /// Which steps of a table run: every `of`-th, from the `index`-th on (from 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,55 +39,6 @@ impl std::str::FromStr for Part {
         match parts {
             Some((index, of)) if 1 <= index && index <= of => Ok(Self { index, of }),
             _ => Err(format!("a part looks like 1/3, from 1 on, and {text:?} does not")),
-        }
-    }
-}
-
-/// What the steps run on.
-#[derive(Clone, Debug)]
-pub struct Machine {
-    /// GPUs or the emulator.
-    pub device: Device,
-    /// The GPUs, if there are any.
-    pub gpus: Gpus,
-    /// Whether there is MPS, by which processes run on a GPU at once.
-    pub mps: bool,
-}
-
-impl Machine {
-    /// No GPU.
-    pub fn emulated() -> Self {
-        Self { device: Device::Emulated, gpus: Gpus::default(), mps: false }
-    }
-
-    fn with(gpus: Gpus) -> Self {
-        Self { device: Device::Cuda, gpus, mps: setup::on_path("nvidia-cuda-mps-control").is_some() }
-    }
-
-    /// What `OXSHMEM_DEVICE` asks for and this machine has.
-    ///
-    /// # Errors
-    /// If `OXSHMEM_DEVICE` asks for CUDA and there is no GPU, or means nothing.
-    pub fn find() -> Result<Self> {
-        match env::var("OXSHMEM_DEVICE").unwrap_or_default().as_str() {
-            "emulated" => Ok(Self::emulated()),
-            "cuda" => Ok(Self::with(gpu::probe().context("OXSHMEM_DEVICE=cuda asks for a GPU")?)),
-            "" | "auto" => Ok(match gpu::probe() {
-                Ok(gpus) => Self::with(gpus),
-                Err(why) => {
-                    eprintln!("running on the emulator: {why}");
-                    Self::emulated()
-                }
-            }),
-            other => bail!("OXSHMEM_DEVICE is {other:?}, and may be cuda, emulated or auto"),
-        }
-    }
-
-    /// In one line.
-    pub fn shown(&self) -> String {
-        match self.gpus.gpus.first() {
-            Some(first) => format!("{} x {}, driver {}", self.gpus.gpus.len(), first.name, self.gpus.driver),
-            None => "emulated".to_owned(),
         }
     }
 }
@@ -194,6 +143,8 @@ fn judge(step: &Step, finished: &Finished) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::{self, Gpus};
+    use std::env;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;

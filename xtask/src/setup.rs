@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::env;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -95,7 +94,7 @@ fn install_packages() -> Result<(), String> {
     if !is_root() {
         return Err("only root can install packages".to_owned());
     }
-    if on_path("apt-get").is_none() {
+    if process::on_path("apt-get").is_none() {
         return Err("there is no apt-get".to_owned());
     }
     apt("reading the list of packages", &["update"])?;
@@ -117,7 +116,7 @@ fn install_packages() -> Result<(), String> {
 /// # Errors
 /// If this is not root, there is no apt, or apt fails.
 pub fn apt_install(package: &str, why: &str) -> Result<()> {
-    if !is_root() || on_path("apt-get").is_none() {
+    if !is_root() || process::on_path("apt-get").is_none() {
         bail!("{why}: install it with `apt-get install {package}` or your system's own way");
     }
     let install = ["install", "-y", "--no-install-recommends", "--no-remove", package];
@@ -146,17 +145,6 @@ pub fn has_pip() -> bool {
 pub fn is_root() -> bool {
     // SAFETY: the call has no argument and cannot fail.
     unsafe { libc::geteuid() == 0 }
-}
-
-/// The program of that name on the PATH.
-pub fn on_path(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_program(file))
-}
-
-fn is_program(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 fn apt_get(arguments: &[&str]) -> Command {
@@ -242,7 +230,7 @@ mod tests {
 
     #[test]
     fn programs_are_found_on_the_path() {
-        assert!(on_path("sh").is_some());
-        assert!(on_path("no-such-program-anywhere").is_none());
+        assert!(process::on_path("sh").is_some());
+        assert!(process::on_path("no-such-program-anywhere").is_none());
     }
 }

@@ -7,8 +7,9 @@ use std::thread;
 
 use anyhow::{Context, Result};
 
+use crate::machine::Device;
 use crate::process::{self, Finished, Stream};
-use crate::steps::{Device, LAUNCHER, Start, Step};
+use crate::steps::{LAUNCHER, Start, Step};
 
 /// Variables that would contradict those of a step.
 const OTHERS: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::runner::Machine;
+use crate::machine::{Device, Machine};
 
 /// Programs of a bundle that launch kernels, in the order in which they are listed.
 pub const PROGRAMS: &[&str] =
@@ -16,25 +16,6 @@ pub const LAUNCHER: &str = "oxshmem-run";
 
 /// The packages that all of them come from, and the runner.
 pub const PACKAGES: &[&str] = &["ring-shift", "jacobi", "oxshmem-tests", "oxshmem-perf", LAUNCHER, "xtask"];
-
-/// What kernels run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Device {
-    /// NVIDIA GPUs.
-    Cuda,
-    /// The emulator.
-    Emulated,
-}
-
-impl Device {
-    /// Its value of `OXSHMEM_DEVICE`.
-    pub fn variable(self) -> &'static str {
-        match self {
-            Self::Cuda => "cuda",
-            Self::Emulated => "emulated",
-        }
-    }
-}
 
 /// What is read off a step's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,7 +43,7 @@ impl Tool {
         let kept = target.join("tools").join(self.program());
         let elsewhere = match self {
             Self::Ptxas => ptxas::find(),
-            Self::Nvdisasm => setup::on_path("nvdisasm"),
+            Self::Nvdisasm => process::on_path("nvdisasm"),
         };
         elsewhere.or_else(|| kept.is_file().then_some(kept))
     }

@@ -5,6 +5,7 @@ use super::{Agreed, Arrival, Call};
 use crate::alloc::AllocationId;
 use crate::error::Error;
 use crate::failure::{Failure, KernelPanic, Place};
+use crate::wire::tests::Random;
 use oxshmem_device::Cmp;
 use oxshmem_device::abi::{Cause, Operation};
 use std::sync::Arc;
@@ -187,22 +188,6 @@ fn the_largest_messages_fit_into_a_frame() {
         let bytes = message.write();
         assert!(bytes.len() <= 1 << 20, "{} bytes", bytes.len());
         ToPe::read(&bytes).unwrap();
-    }
-}
-
-/// A small generator of pseudo-random numbers (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
     }
 }
 

@@ -41,7 +41,7 @@ use frame::MAX_FRAME;
 #[cfg(test)]
 use stream::Stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use acceptor::{Acceptor, Stop};
 pub(crate) use address::Address;

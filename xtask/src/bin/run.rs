@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use xtask::runner::{self, Machine, Part};
+use xtask::machine::Machine;
+use xtask::runner::{self, Part};
 use xtask::{bench, bundle, gpu, steps};
 
 /// Runs what is in this bundle. OXSHMEM_DEVICE says on what: cuda, emulated or auto (the default: GPUs if there are any).

@@ -11,7 +11,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
 use super::{Row, State};
-use crate::setup;
+use crate::process;
 
 /// The largest job of processes on one machine.
 const MOST_PES: u64 = 1024;
@@ -42,7 +42,7 @@ pub(super) fn rows(programs: Option<&Path>) -> Vec<Row> {
 
 fn launcher(programs: Option<&Path>) -> Row {
     let built = programs.map(|programs| programs.join("oxshmem-run")).filter(|file| file.is_file());
-    match built.or_else(|| setup::on_path("oxshmem-run")) {
+    match built.or_else(|| process::on_path("oxshmem-run")) {
         Some(file) => Row::new(State::Found, "launcher", file.display().to_string()),
         None => Row::new(
             State::Absent,
@@ -145,7 +145,7 @@ fn mps() -> Row {
         (State::Absent, detail)
     } else if !daemons.is_empty() {
         (State::Found, "runs as another user, in a folder that is not known".to_owned())
-    } else if setup::on_path("nvidia-cuda-mps-control").is_some() {
+    } else if process::on_path("nvidia-cuda-mps-control").is_some() {
         let detail = "not running: PEs that share a GPU take turns; `oxshmem-run --mps` starts it for a job";
         (State::Absent, detail.to_owned())
     } else {

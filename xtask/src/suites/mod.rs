@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 
 use crate::bundle;
 use crate::checkout::Checkout;
+use crate::process;
 use crate::say::{self, seconds};
 use crate::setup;
 
@@ -89,7 +90,7 @@ struct Line {
 /// If one fails; the others still run.
 pub fn test(options: &Options) -> Result<()> {
     let checkout = Checkout::find()?;
-    if let Some(linker) = setup::on_path("cc").is_none().then_some("cc") {
+    if let Some(linker) = process::on_path("cc").is_none().then_some("cc") {
         bail!("there is no {linker} on the PATH, which every build needs: `apt-get install gcc libc6-dev`");
     }
     let ptx = setup::device_toolchain(&checkout, options.install)?.is_some();

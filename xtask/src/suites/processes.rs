@@ -4,7 +4,8 @@ use anyhow::Result;
 
 use super::programs::refuses;
 use super::{Bench, Outcome};
-use crate::runner::{self, Machine, Part};
+use crate::machine::Machine;
+use crate::runner::{self, Part};
 use crate::start;
 use crate::steps;
 

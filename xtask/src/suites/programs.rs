@@ -10,13 +10,15 @@ use anyhow::{Context, Result, bail, ensure};
 use super::{Bench, Outcome};
 use crate::bundle as bundles;
 use crate::checkout;
+use crate::machine::Device;
+use crate::machine::Machine;
 use crate::new::{self as packages, Refused};
 use crate::process::{self, Finished, Stream, pass_through};
 use crate::ptx as kernels;
-use crate::runner::{self, Machine, Part};
+use crate::runner::{self, Part};
 use crate::say::seconds;
 use crate::start;
-use crate::steps::{self, Device};
+use crate::steps;
 
 /// No program of these suites takes longer.
 const LIMIT: Duration = Duration::from_secs(300);

@@ -126,18 +126,18 @@ impl Drop for Service {
 }
 
 /// Random numbers by seed (xorshift64*).
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    fn below(&mut self, limit: usize) -> usize {
-        self.next() as usize % limit
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.next() as usize % limit.max(1)
     }
 
     fn bytes(&mut self, count: usize) -> Vec<u8> {

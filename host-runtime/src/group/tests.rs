@@ -1,15 +1,17 @@
 //! Messages come back as they were sent, and nothing else breaks who reads them.
 
 use super::message::{FromPe, Hello, Peer, Ready, ToPe, Welcome};
-use super::{Agreed, Arrival, Call};
+use super::{Agreed, Arrival, Call, Link};
 use crate::alloc::AllocationId;
+use crate::board::Board;
 use crate::error::Error;
 use crate::failure::{Failure, KernelPanic, Place};
 use crate::wire::tests::Random;
+use crate::wire::{Acceptor, Address, Channel, Listener, Secret, connect};
 use oxshmem_device::Cmp;
 use oxshmem_device::abi::{Cause, Operation};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One error of each kind that keeps its type, and one that does not.
 fn errors() -> Vec<Error> {
@@ -233,4 +235,36 @@ fn a_million_broken_messages_break_nobody() {
     }
     // Both happen, or the test tests nothing.
     assert!(understood > 1000 && understood < count / 2, "{understood} of {count}");
+}
+
+#[test]
+fn a_server_that_was_given_up_stays_so_and_is_told() {
+    let secret = Secret::random().unwrap();
+    let listener = Listener::bind(&Address::Tcp(([127, 0, 0, 1], 0).into())).unwrap();
+    let address = listener.address().clone();
+    let mut acceptor = Acceptor::new(listener, secret.clone(), "test").unwrap();
+    let accepted = std::thread::spawn(move || acceptor.next(Duration::from_secs(60)).unwrap().unwrap());
+    let stream = connect(&address, Instant::now() + Duration::from_secs(60)).unwrap();
+    let channel = Channel::connect(stream, &secret, Duration::from_secs(60)).unwrap();
+    let mut server = accepted.join().unwrap();
+
+    // Nothing beats on this board for PE 0: its process does not run.
+    let board = Arc::new(Board::new(2).unwrap());
+    let link = Link::new(1, 0, Duration::from_millis(20), board, channel.split()).unwrap();
+    let absent = |result: crate::Result<Agreed>| {
+        let error = result.unwrap_err();
+        assert!(
+            matches!(&error, Error::Absent { missing, stopped, .. } if *missing == [0] && *stopped == [0])
+        );
+        assert!(error.to_string().contains("the process of PE 0 does not run"), "{error}");
+    };
+    absent(link.meet(Arrival::at(Call::BarrierAll)));
+    let mut heard = || FromPe::read(&server.receive(Some(Duration::from_secs(60))).unwrap()).unwrap();
+    assert!(matches!(heard(), FromPe::Arrival(arrival) if arrival.number == 1));
+    assert!(matches!(heard(), FromPe::Failed { failed: 1, error: Error::Absent { .. } }));
+    // It goes on, and answers: too late.
+    let answer = ToPe::Answer { number: 1, result: Ok(Agreed::default()) };
+    server.send(&answer.write()).unwrap();
+    absent(link.meet(Arrival::at(Call::BarrierAll)));
+    link.close();
 }

@@ -149,9 +149,8 @@ pub fn ways() -> Vec<Step> {
     steps.push(ring(16).by(Start::Launcher(&["--prefix"])));
     steps.extend(examples(4).map(|step| step.by(Start::Launcher(&["--rendezvous", "tcp"]))));
     steps.push(ring(1).by(Start::Torchrun));
-    steps.push(ring(32));
-    // Of so many PEs each emulated GPU has room for one warp, and no example is that small.
-    steps.push(Step::new("startup", &[], 256, Reads::Startup));
+    // Of so many PEs each emulated GPU has room for one warp.
+    steps.push(Step::new("ring-shift", &[1003, 32], 256, Reads::Verified));
     steps
 }
 

@@ -1,6 +1,6 @@
 //! Every PE sends a vector to its right neighbour, inside a kernel, and checks what the left one sent.
 //!
-//! `ring-shift [ELEMENTS]`; `OXSHMEM_PES=4` makes four PEs of this process, `oxshmem-run -n 4 ring-shift` four processes.
+//! `ring-shift [ELEMENTS [THREADS]]`, the threads of the block that sends; `OXSHMEM_PES=4` makes four PEs of this process, `oxshmem-run -n 4 ring-shift` four processes.
 
 use ::ring_shift::ring_shift;
 use oxshmem_device::LaunchConfig;
@@ -13,7 +13,7 @@ fn element(pe: u32, i: usize) -> f32 {
     ((pe as usize) << 20 | i & 0xf_ffff) as f32
 }
 
-fn ring(elements: usize) -> oxshmem::Result<bool> {
+fn ring(elements: usize, threads: u32) -> oxshmem::Result<bool> {
     let verified = AtomicBool::new(false);
     oxshmem::run(|shmem| {
         let me = shmem.my_pe();
@@ -23,7 +23,7 @@ fn ring(elements: usize) -> oxshmem::Result<bool> {
         shmem.barrier_all()?;
 
         let start = Instant::now();
-        ring_shift::launch(&shmem, LaunchConfig::blocks(1).threads(256), &dst, &src, ready.at(0), 1)?;
+        ring_shift::launch(&shmem, LaunchConfig::blocks(1).threads(threads), &dst, &src, ready.at(0), 1)?;
         shmem.barrier_all()?;
         let time = start.elapsed();
 
@@ -47,15 +47,18 @@ fn ring(elements: usize) -> oxshmem::Result<bool> {
 }
 
 fn main() -> ExitCode {
-    let elements = match std::env::args().nth(1).map(|text| text.parse()) {
-        None => 1 << 16,
-        Some(Ok(elements)) => elements,
-        Some(Err(error)) => {
-            eprintln!("ring-shift: the number of elements is a whole number: {error}");
-            return ExitCode::from(2);
+    let mut numbers = [1 << 16, 256];
+    for (number, text) in numbers.iter_mut().zip(std::env::args().skip(1)) {
+        match text.parse() {
+            Ok(given) => *number = given,
+            Err(error) => {
+                eprintln!("ring-shift: elements and threads are whole numbers, and {text:?} is not: {error}");
+                return ExitCode::from(2);
+            }
         }
-    };
-    match ring(elements) {
+    }
+    let [elements, threads] = numbers;
+    match ring(elements, u32::try_from(threads).unwrap_or(u32::MAX)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

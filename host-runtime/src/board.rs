@@ -1,7 +1,7 @@
 //! The words in host memory that all PEs of a job share, over all its processes: the alarm, by which kernels say
 //! that something failed, and each PE's error record, which devices reach; and behind them, for the host alone,
-//! what each PE's host thread is doing, whether its process can run, and which kernels it launched last, by name. One anonymous file, so that
-//! nothing is left behind however a process ends.
+//! what each PE's host thread is doing, whether its process can run, and which kernels it launched last, by name. One
+//! anonymous file, so that nothing is left behind however a process ends.
 
 use crate::error::{Error, Result};
 use crate::intern::intern;

@@ -10,10 +10,8 @@ mod words;
 use crate::failure::{Failure, KernelPanic};
 use std::sync::Arc;
 use std::time::Duration;
-use words::{
-    because, beside, cuda_version, grows_to, list_calls, list_pes, more_memory, pid_in_brackets, range,
-    why_absent,
-};
+pub(crate) use words::pid_in_brackets;
+use words::{because, beside, cuda_version, grows_to, list_calls, list_pes, more_memory, range, why_absent};
 
 /// The result of every oxshmem call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -133,10 +133,12 @@ impl Shmem {
             return Err(Error::other("an allocation that is none"));
         };
         let exchange = pe.job.exchange.as_ref();
+        let mut goal = None;
         let agreed = pe.meet(call, looked.err(), |heap| {
             let begun = heap.begin(holds, elements, element_bytes)?;
+            goal = begun.goal;
             // Processes grow together in a moment; here one thread does it for all.
-            if let (None, Some(goal)) = (exchange, begun.goal) {
+            if let (None, Some(goal)) = (exchange, goal) {
                 if let Err(error) = heap.grow_here(goal) {
                     let error = heap.for_user(&begun.allocation, None, error);
                     heap.cancel(&begun.allocation);
@@ -149,12 +151,9 @@ impl Shmem {
         let Some(allocation) = agreed.allocated else {
             return Err(Error::other("an allocation returned nothing"));
         };
-        if let Some(exchange) = exchange {
-            let goal = pe.job.heap().space().growth_to(allocation.offset + allocation.bytes);
-            if let Some(goal) = goal {
-                let grown = pe.grow(exchange, goal, Some(&allocation), || Ok(()));
-                grown.inspect_err(|_| pe.job.heap().cancel(&allocation))?;
-            }
+        if let (Some(exchange), Some(goal)) = (exchange, goal) {
+            let grown = pe.grow(exchange, goal, Some(&allocation), || Ok(()));
+            grown.inspect_err(|_| pe.job.heap().cancel(&allocation))?;
         }
         if allocation.bytes > 0 {
             pe.lock().symmetric.insert(allocation.offset, allocation.clone());

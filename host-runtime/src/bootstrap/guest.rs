@@ -1,10 +1,10 @@
 //! The part that every PE but PE 0 has in joining.
 
-use super::{address_of, hello, not_joined, parts, publication, ready};
+use super::{hello, name_peers, not_joined, open_device, parts, publication, ready};
 use crate::board::Board;
 use crate::config::Config;
-use crate::driver::{self, Device, Shareable};
-use crate::error::{Error, Result};
+use crate::driver::Shareable;
+use crate::error::{Error, Result, pid_in_brackets};
 use crate::exchange::{Exchange, Piece};
 use crate::fault;
 use crate::group::{self, FromPe, Group, Link, ToPe, Welcome};
@@ -27,38 +27,21 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     let id = publication::find(me, name, until)?;
     let channel = connect(me, &id, until)?;
     // The kernel's word, which holds in this process's namespace; over TCP there is none, and nobody to watch.
-    let server = channel.credentials().map(|(pid, _)| u32::try_from(pid).unwrap_or(0));
+    let server = channel.credentials().map_or(0, |(pid, _)| u32::try_from(pid).unwrap_or(0));
     let exchange = Exchange::new(me, &id.secret)?;
     let (mut sender, mut receiver) = channel.split();
     say(me, &mut sender, &FromPe::Hello(hello(launched, &exchange)))?;
     fault::point("connected", me);
-    let device = match open(config) {
-        Ok(device) => device,
-        Err(error) => {
-            say(me, &mut sender, &FromPe::Failed { failed: me, error: error.clone() })?;
-            return Err(error);
-        }
-    };
+    let device = open_device(config).map_err(|error| failed(me, &mut sender, error))?;
     say(me, &mut sender, &FromPe::Ready(ready(config, &*device)))?;
     // PE 0 waits for the others as long as it may, and then says so. Where it has hung up it has said why.
     let left = until.saturating_duration_since(Instant::now()) + HANDSHAKE;
     let said = receiver.receive(Some(left));
     let welcome = told(me, "waiting for the other processes", server, said)?;
-    let board = match fetch_board(config, me, server, &exchange, &welcome, &mut receiver) {
-        Ok(board) => Arc::new(board),
-        Err(error) => {
-            say(me, &mut sender, &FromPe::Failed { failed: me, error: error.clone() })?;
-            return Err(error);
-        }
-    };
-    let server = server.unwrap_or(0);
+    let board = fetch_board(config, me, server, &exchange, &welcome, &mut receiver);
+    let board = Arc::new(board.map_err(|error| failed(me, &mut sender, error))?);
     let link = Link::new(me, server, config.deadline, board.clone(), (sender, receiver))?;
     parts(config, me, device, &welcome, (exchange, board), Group::Linked(link))
-}
-
-fn open(config: &Config) -> Result<Arc<dyn Device>> {
-    let device = driver::open(config)?.into_iter().next();
-    device.ok_or_else(|| Error::other("there is no device"))
 }
 
 fn say(me: u32, sender: &mut Sender, message: &FromPe) -> Result<()> {
@@ -67,6 +50,12 @@ fn say(me: u32, sender: &mut Sender, message: &FromPe) -> Result<()> {
         Ok(()) | Err(WireError::Closed) => Ok(()),
         Err(error) => Err(not_joined(me, "speaking to PE 0", error.to_string())),
     }
+}
+
+/// Says that this PE has failed, and returns with what.
+fn failed(me: u32, sender: &mut Sender, error: Error) -> Error {
+    let said = say(me, sender, &FromPe::Failed { failed: me, error: error.clone() });
+    said.err().unwrap_or(error)
 }
 
 /// Connects to PE 0 and proves the secret; again if strangers took the place before that was done.
@@ -101,23 +90,18 @@ fn lives(pid: u32) -> bool {
 }
 
 /// What PE 0 says before it serves: a welcome, or why there is none.
-fn told(
-    me: u32,
-    doing: &'static str,
-    server: Option<u32>,
-    said: Result<Vec<u8>, WireError>,
-) -> Result<Welcome> {
+fn told(me: u32, doing: &'static str, server: u32, said: Result<Vec<u8>, WireError>) -> Result<Welcome> {
     let message = said.map_err(|error| match error {
-        WireError::Closed if server.is_some_and(lives) => {
+        WireError::Closed if lives(server) => {
             not_joined(me, doing, "PE 0 has hung up and runs on: all PEs of its job have come already, so two processes have the same rank, or two jobs the same name")
         }
         WireError::Silent { .. } => {
-            let process = server.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            let process = pid_in_brackets(server);
             not_joined(me, doing, format!("PE 0{process} is there and says nothing: was it stopped? ({error})"))
         }
         WireError::Closed => {
             let how = "has ended its connection before all had come".to_owned();
-            Error::PeFailed { pe: 0, cause: Box::new(Error::PeLost { pe: 0, pid: server.unwrap_or(0), how }) }
+            Error::PeFailed { pe: 0, cause: Box::new(Error::PeLost { pe: 0, pid: server, how }) }
         }
         error => not_joined(me, doing, error.to_string()),
     })?;
@@ -134,14 +118,13 @@ fn told(
 fn fetch_board(
     config: &Config,
     me: u32,
-    server: Option<u32>,
+    server: u32,
     exchange: &Exchange,
     welcome: &Welcome,
     receiver: &mut Receiver,
 ) -> Result<Board> {
     let doing = "opening the words that PEs share";
-    let peers = welcome.peers.iter().map(|peer| address_of(me, peer));
-    exchange.set_peers(peers.collect::<Result<_>>()?);
+    name_peers(me, exchange, &welcome.peers)?;
     let receiver = RefCell::new(receiver);
     let lost = || match receiver.borrow_mut().receive(Some(Duration::ZERO)) {
         Err(WireError::Silent { .. }) => None,

@@ -1,14 +1,14 @@
 //! PE 0's part of joining: it opens the rendezvous, takes in the others, and welcomes them when all are ready.
 
 use super::publication::Publication;
-use super::{hello, not_joined, parts, peer, ready};
+use super::{hello, name_peers, not_joined, open_device, parts, ready};
 use crate::board::Board;
 use crate::config::{Config, Rendezvous as Over};
-use crate::driver::{self, Device, Shareable};
+use crate::driver::{Device, Shareable};
 use crate::error::{Error, Result};
 use crate::exchange::{Exchange, Piece};
 use crate::fault;
-use crate::group::{self, FromPe, Group, Hello, Ready, Remote, Rendezvous, Service, ToPe, Welcome};
+use crate::group::{self, FromPe, Group, Hello, Peer, Ready, Remote, Rendezvous, Service, ToPe, Welcome};
 use crate::intern::intern;
 use crate::job::{Parts, kernel_patience};
 use crate::launched::Launched;
@@ -59,17 +59,17 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     // The device opens while the others come.
     let mut guests = nobody(launched.size);
     let mut door = Door { strangers: VecDeque::new(), refusals: Refusals::new("PE 0, rendezvous") };
-    let (taken_in, devices) = std::thread::scope(|scope| {
-        let opening = scope.spawn(|| driver::open(config));
+    let (taken_in, device) = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| open_device(config));
         let taken_in = take_in(&mut acceptor, &mut door, &own, &mut guests, until);
         let opened = opening.join().unwrap_or_else(|_| Err(Error::other("opening the device panicked")));
         (taken_in, opened)
     });
     let mut guests = those_in(guests);
     fault::point("connected", ME);
-    let joined = taken_in.and(devices).and_then(|devices| {
-        let device = devices.into_iter().next().ok_or_else(|| Error::other("there is no device"))?;
-        let (device, welcome) = welcome(config, &own, device, &mut guests, until)?;
+    let joined = taken_in.and(device).and_then(|device| {
+        let welcome = welcome(config, &own, &*device, &mut guests, until)?;
+        name_peers(ME, &exchange, &welcome.peers)?;
         let board = Board::new(launched.size)?;
         let file = board.file().try_clone_to_owned().map_err(refused)?;
         exchange.offer(Piece::Board, Shareable::Descriptor(file));
@@ -89,10 +89,7 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
         }
     };
     drop((publication, acceptor));
-    for (_, guest) in &mut guests {
-        // Who is gone is noted by the service.
-        let _ = guest.sender.send(&ToPe::Welcome(welcome.clone()).write());
-    }
+    tell(&mut guests, &ToPe::Welcome(welcome.clone()));
     let patience = kernel_patience(config, &*device);
     let rendezvous = Rendezvous::new(launched.size, config.deadline, patience, board.clone());
     let remotes = guests.into_iter().map(|(pe, Guest { hello, sender, receiver, .. })| Remote {
@@ -232,12 +229,12 @@ fn check(hello: &Hello, own: &Hello, guests: &[Option<Guest>]) -> Result<()> {
 fn welcome(
     config: &Config,
     own: &Hello,
-    device: Arc<dyn Device>,
+    device: &dyn Device,
     guests: &mut [(u32, Guest)],
     until: Instant,
-) -> Result<(Arc<dyn Device>, Welcome)> {
-    let mine = ready(config, &*device);
-    let mut peers = vec![peer(own, &mine)];
+) -> Result<Welcome> {
+    let mine = ready(config, device);
+    let mut peers = vec![Peer { exchange: own.exchange.clone(), device: mine.device }];
     for (pe, guest) in guests {
         let theirs = ready_of(*pe, own.size, guest, until)?;
         for ((name, ours), (_, value)) in mine.alike.iter().zip(&theirs.alike) {
@@ -246,11 +243,11 @@ fn welcome(
                 return Err(Error::ProcessesDiffer { what: intern(name), one, other });
             }
         }
-        peers.push(peer(&guest.hello, &theirs));
+        peers.push(Peer { exchange: guest.hello.exchange.clone(), device: theirs.device });
     }
     // Any start does; one that no other job is likely to have shows a handle of that as foreign.
     let tags = u64::from(std::process::id()).wrapping_mul(0x9e37_79b9) ^ u64::from(own.size);
-    Ok((device, Welcome { peers, tags }))
+    Ok(Welcome { peers, tags })
 }
 
 fn ready_of(pe: u32, n_pes: u32, guest: &mut Guest, until: Instant) -> Result<Ready> {
@@ -270,9 +267,15 @@ fn ready_of(pe: u32, n_pes: u32, guest: &mut Guest, until: Instant) -> Result<Re
 
 /// Tells all that have come that nothing comes of it.
 fn turn_away(guests: &mut [(u32, Guest)], failed: u32, cause: &Error) {
+    tell(guests, &ToPe::Failed { pe: failed, error: cause.clone() });
+}
+
+/// Tells all that have come the same.
+fn tell(guests: &mut [(u32, Guest)], news: &ToPe) {
+    let message = news.write();
     for (_, guest) in guests {
-        // It may be the one that is gone.
-        let _ = guest.sender.send(&ToPe::Failed { pe: failed, error: cause.clone() }.write());
+        // Who is gone is noted elsewhere.
+        let _ = guest.sender.send(&message);
     }
 }
 

@@ -17,13 +17,12 @@ mod tests;
 use crate::alloc::Tags;
 use crate::board::Board;
 use crate::config::{Config, Handles};
-use crate::driver::Device;
+use crate::driver::{self, Device};
 use crate::error::{Error, Result};
 use crate::exchange::Exchange;
-use crate::group::{Group, Hello, Peer, Ready, Welcome};
+use crate::group::{DeviceFacts, Group, Hello, Peer, Ready, Welcome};
 use crate::job::{Parts, segment_bytes};
 use crate::launched::Launched;
-use crate::wire::Address;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -106,23 +105,26 @@ fn ready(config: &Config, device: &dyn Device) -> Ready {
     ];
     Ready {
         alike: alike.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        device: info.id,
-        device_name: info.name.clone(),
-        memory: info.memory,
-        granule: info.granule,
+        device: DeviceFacts {
+            id: info.id,
+            name: info.name.clone(),
+            memory: info.memory,
+            granule: info.granule,
+        },
     }
 }
 
-/// What a welcome says of a process.
-fn peer(hello: &Hello, ready: &Ready) -> Peer {
-    Peer {
-        pid: hello.pid,
-        exchange: hello.exchange.clone(),
-        device: ready.device,
-        device_name: ready.device_name.clone(),
-        memory: ready.memory,
-        granule: ready.granule,
-    }
+/// The device of this process.
+fn open_device(config: &Config) -> Result<Arc<dyn Device>> {
+    driver::open(config)?.into_iter().next().ok_or_else(|| Error::other("there is no device"))
+}
+
+/// Tells the exchange where the others hand out their memory.
+fn name_peers(me: u32, exchange: &Exchange, peers: &[Peer]) -> Result<()> {
+    let bad = |error| not_joined(me, "reading what PE 0 says of the others", format!("{error}"));
+    let addresses = peers.iter().map(|peer| peer.exchange.parse().map_err(bad));
+    exchange.set_peers(addresses.collect::<Result<_>>()?);
+    Ok(())
 }
 
 /// Puts together what is known when all have come. The others learn it if that fails.
@@ -148,18 +150,16 @@ fn try_parts(
     group: Arc<Group>,
 ) -> Result<Parts> {
     let peers = &welcome.peers;
-    let addresses: Vec<Address> = peers.iter().map(|peer| address_of(me, peer)).collect::<Result<_>>()?;
-    exchange.set_peers(addresses);
     for peer in peers {
-        device.check_reach(&peer.device, &peer.device_name)?;
+        device.check_reach(&peer.device.id, &peer.device.name)?;
     }
-    let sharers = |peer: &Peer| peers.iter().filter(|other| other.device == peer.device).count() as u32;
+    let sharers = |peer: &Peer| peers.iter().filter(|other| other.device.id == peer.device.id).count() as u32;
     let pes_on_device: Vec<u32> = peers.iter().map(sharers).collect();
-    let granule = peers.iter().map(|peer| peer.granule).max().unwrap_or(1);
+    let granule = peers.iter().map(|peer| peer.device.granule).max().unwrap_or(1);
     // An emulated device is this process's own, with its part of the memory.
     let on_mine = if device.info().emulated { 1 } else { pes_on_device[me as usize] };
     let mine = segment_bytes(config, &*device, on_mine)?;
-    let least = peers.iter().map(|peer| peer.memory / granule * granule).min().unwrap_or(0);
+    let least = peers.iter().map(|peer| peer.device.memory / granule * granule).min().unwrap_or(0);
     // With a limit it is that of all; else what the smallest device has.
     let segment = if config.heap_limit.is_some() { mine } else { least };
     let mut device_of_pe: Vec<Option<Arc<dyn Device>>> = vec![None; peers.len()];
@@ -174,11 +174,6 @@ fn try_parts(
         tags: Tags::From(welcome.tags),
         exchange: Some(exchange),
     })
-}
-
-fn address_of(me: u32, peer: &Peer) -> Result<Address> {
-    let bad = |error| not_joined(me, "reading what PE 0 says of the others", format!("{error}"));
-    peer.exchange.parse().map_err(bad)
 }
 
 fn not_joined(pe: u32, doing: &'static str, why: impl Into<String>) -> Error {

@@ -4,8 +4,7 @@
 
 use super::not_joined;
 use crate::error::Result;
-use crate::wire::{UniqueId, credentials};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+use crate::wire::{UniqueId, attempt_unix, credentials};
 use rustix::process::geteuid;
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
@@ -139,13 +138,9 @@ fn look(address: &SocketAddr) -> Result<UniqueId, String> {
     text.parse().map_err(|error| format!("it said what makes no sense ({error})"))
 }
 
-/// Connects, or does not: a blocking attempt would wait for room at the listener for ever.
+/// Connects, or does not, and waits for no room. What is read of it is waited for.
 fn connect(address: &SocketAddr) -> std::io::Result<UnixStream> {
-    let name = address.as_abstract_name().unwrap_or_default();
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name)?)?;
-    let stream = UnixStream::from(socket);
+    let stream = attempt_unix(address.as_abstract_name().unwrap_or_default())?;
     stream.set_nonblocking(false)?;
     Ok(stream)
 }

@@ -31,7 +31,7 @@ pub(super) fn why_absent(in_kernels: &[u32], stopped: &[u32]) -> String {
 }
 
 /// ` (pid 12)`, or nothing if it is not known.
-pub(super) fn pid_in_brackets(pid: u32) -> String {
+pub(crate) fn pid_in_brackets(pid: u32) -> String {
     if pid == 0 { String::new() } else { format!(" (pid {pid})") }
 }
 

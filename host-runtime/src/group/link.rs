@@ -4,13 +4,13 @@
 use super::call::{Agreed, Arrival};
 use super::message::{FromPe, ToPe};
 use super::watch::Watch;
-use super::{END, OnFailure, SILENCE, failure_for};
+use super::{END, FailureHook, OnFailure, SILENCE, failure_for};
 use crate::board::{Board, now};
 use crate::driver;
 use crate::error::{Error, Result};
 use crate::wire::{Receiver, Sender, WireError};
 use std::fmt::{self, Formatter};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) struct Link {
     sender: Mutex<Sender>,
     state: Mutex<State>,
     changed: Condvar,
-    on_failure: OnceLock<OnFailure>,
+    on_failure: FailureHook,
     threads: Mutex<Option<Threads>>,
 }
 
@@ -79,7 +79,7 @@ impl Link {
             sender: Mutex::new(sender),
             state: Mutex::default(),
             changed: Condvar::new(),
-            on_failure: OnceLock::new(),
+            on_failure: FailureHook::default(),
             threads: Mutex::new(None),
         });
         let no_thread = |error: std::io::Error| Error::NoThread {
@@ -88,7 +88,7 @@ impl Link {
         };
         let ended = {
             let link = Arc::downgrade(&link);
-            move |_| _ = link.upgrade().inspect(|link| link.lost("has ended"))
+            move |_, _| _ = link.upgrade().inspect(|link| link.lost("has ended"))
         };
         let board = link.board.clone();
         let watch = Watch::new(&[(SERVER, server_pid)], move || board.beat(me), ended).map_err(no_thread)?;
@@ -147,8 +147,8 @@ impl Link {
         }
         drop(state);
         self.changed.notify_all();
-        if first && let Some(then) = self.on_failure.get() {
-            then(pe);
+        if first {
+            self.on_failure.call(pe);
         }
     }
 
@@ -250,11 +250,7 @@ impl Link {
     }
 
     pub(super) fn on_failure(&self, then: OnFailure) {
-        let _ = self.on_failure.set(then);
-        // One that came in between is told twice, which does no harm.
-        if let (Some((pe, _)), Some(then)) = (self.failed(), self.on_failure.get()) {
-            then(pe);
-        }
+        self.on_failure.set(then, || self.failed());
     }
 
     /// Ends the connection and its threads.

@@ -37,23 +37,26 @@ pub(crate) struct Hello {
 pub(crate) struct Ready {
     /// What must be equal: a name and a value each.
     pub(crate) alike: Vec<(String, String)>,
-    pub(crate) device: DeviceId,
-    pub(crate) device_name: String,
-    /// Bytes of memory of the device.
+    pub(crate) device: DeviceFacts,
+}
+
+/// What processes need to know of each other's device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DeviceFacts {
+    pub(crate) id: DeviceId,
+    pub(crate) name: String,
+    /// Bytes of memory.
     pub(crate) memory: u64,
-    /// Bytes by which its memory is handed out.
+    /// Bytes by which that is handed out.
     pub(crate) granule: u64,
 }
 
 /// What all processes know of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    pub(crate) pid: u32,
+    /// Where it hands out its heap memory.
     pub(crate) exchange: String,
-    pub(crate) device: DeviceId,
-    pub(crate) device_name: String,
-    pub(crate) memory: u64,
-    pub(crate) granule: u64,
+    pub(crate) device: DeviceFacts,
 }
 
 /// What a process is told when all have come.
@@ -115,7 +118,7 @@ impl FromPe {
                     write_text(&mut to, name);
                     write_text(&mut to, value);
                 }
-                write_device(&mut to, &ready.device, &ready.device_name, ready.memory, ready.granule);
+                write_device(&mut to, &ready.device);
             }
             Self::Arrival(arrival) => {
                 to.u8(2);
@@ -147,8 +150,7 @@ impl FromPe {
             }),
             1 => {
                 let alike = read_list(&mut from, 32, |from| Ok((read_text(from)?, read_text(from)?)))?;
-                let (device, device_name, memory, granule) = read_device(&mut from)?;
-                Self::Ready(Ready { alike, device, device_name, memory, granule })
+                Self::Ready(Ready { alike, device: read_device(&mut from)? })
             }
             2 => Self::Arrival(Box::new(read_arrival(&mut from)?)),
             3 => Self::Failed { failed: from.u32()?, error: read_error(&mut from)? },
@@ -168,9 +170,8 @@ impl ToPe {
             Self::Welcome(welcome) => {
                 to.u8(0).u64(welcome.tags).u32(welcome.peers.len() as u32);
                 for peer in &welcome.peers {
-                    to.u32(peer.pid);
                     write_text(&mut to, &peer.exchange);
-                    write_device(&mut to, &peer.device, &peer.device_name, peer.memory, peer.granule);
+                    write_device(&mut to, &peer.device);
                 }
             }
             Self::Answer { number, result } => {
@@ -205,9 +206,7 @@ impl ToPe {
             0 => {
                 let tags = from.u64()?;
                 let peers = read_list(&mut from, PES, |from| {
-                    let (pid, exchange) = (from.u32()?, read_text(from)?);
-                    let (device, device_name, memory, granule) = read_device(from)?;
-                    Ok(Peer { pid, exchange, device, device_name, memory, granule })
+                    Ok(Peer { exchange: read_text(from)?, device: read_device(from)? })
                 })?;
                 Self::Welcome(Welcome { peers, tags })
             }
@@ -228,16 +227,16 @@ impl ToPe {
     }
 }
 
-fn write_device(to: &mut Writer, id: &DeviceId, name: &str, memory: u64, granule: u64) {
-    to.bytes(id);
-    write_text(to, name);
-    to.u64(memory).u64(granule);
+fn write_device(to: &mut Writer, device: &DeviceFacts) {
+    to.bytes(&device.id);
+    write_text(to, &device.name);
+    to.u64(device.memory).u64(device.granule);
 }
 
-fn read_device(from: &mut Reader<'_>) -> Result<(DeviceId, String, u64, u64), Malformed> {
+fn read_device(from: &mut Reader<'_>) -> Result<DeviceFacts, Malformed> {
     let id = from.bytes(size_of::<DeviceId>())?;
     let id = id.try_into().map_err(|_| Malformed::Short { wanted: size_of::<DeviceId>(), left: id.len() })?;
-    Ok((id, read_text(from)?, from.u64()?, from.u64()?))
+    Ok(DeviceFacts { id, name: read_text(from)?, memory: from.u64()?, granule: from.u64()? })
 }
 
 fn write_call(to: &mut Writer, call: &Call) {

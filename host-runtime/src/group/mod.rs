@@ -23,13 +23,13 @@ mod watch;
 
 pub(crate) use call::{Agreed, Arrival, Call};
 pub(crate) use link::Link;
-pub(crate) use message::{FromPe, GATHERED, Hello, Peer, RELEASED, Ready, ToPe, Welcome};
+pub(crate) use message::{DeviceFacts, FromPe, GATHERED, Hello, Peer, RELEASED, Ready, ToPe, Welcome};
 pub(crate) use rendezvous::Rendezvous;
 pub(crate) use service::{Remote, Service};
 pub(crate) use watch::{has_ended, open as open_process};
 
 use crate::error::{Error, Result};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The least time for which a process must not have said that it can run before that means something: it says so ten
@@ -151,6 +151,26 @@ impl Drop for Group {
 
 /// What is done once a PE has failed.
 pub(crate) type OnFailure = Box<dyn Fn(u32) + Send + Sync>;
+
+/// Where that is kept.
+#[derive(Default)]
+struct FailureHook(OnceLock<OnFailure>);
+
+impl FailureHook {
+    /// Sets it, once, and does it if a PE has failed already.
+    fn set(&self, then: OnFailure, failed: impl FnOnce() -> Option<(u32, Error)>) {
+        let _ = self.0.set(then);
+        // One that came in between is told twice, which does no harm.
+        if let Some((pe, _)) = failed() {
+            self.call(pe);
+        }
+    }
+
+    /// Does it, if it is set.
+    fn call(&self, failed: u32) {
+        self.0.get().inspect(|then| then(failed));
+    }
+}
 
 /// The failure as PE `pe` is told of it: nothing if it is its own.
 fn failure_for(pe: u32, failed: Option<(u32, Error)>) -> Option<Error> {

@@ -63,11 +63,7 @@ impl Service {
                 rendezvous.tend();
             }
         };
-        let pids = processes.clone();
-        let ended = move |pe| {
-            let pid = pids.iter().find(|(of, _)| *of == pe).map_or(0, |(_, pid)| *pid);
-            lost(&rendezvous, pe, pid, "has ended");
-        };
+        let ended = move |pe, pid| lost(&rendezvous, pe, pid, "has ended");
         service.watch = Some(Watch::new(&processes, tick, ended).map_err(no_thread)?);
         Ok(service)
     }

@@ -1,6 +1,6 @@
 //! Messages come back as they were sent, and nothing else breaks who reads them.
 
-use super::message::{FromPe, Hello, Peer, Ready, ToPe, Welcome};
+use super::message::{DeviceFacts, FromPe, Hello, Peer, Ready, ToPe, Welcome};
 use super::{Agreed, Arrival, Call, Link};
 use crate::alloc::AllocationId;
 use crate::board::Board;
@@ -74,6 +74,10 @@ fn errors() -> Vec<Error> {
     ]
 }
 
+fn device(number: u8, name: String) -> DeviceFacts {
+    DeviceFacts { id: [number; 16], name, memory: 1 << 37, granule: 2 << 20 }
+}
+
 fn from_pes() -> Vec<FromPe> {
     let calls = [
         Call::BarrierAll,
@@ -104,10 +108,7 @@ fn from_pes() -> Vec<FromPe> {
     };
     let ready = Ready {
         alike: vec![("deadline".into(), "30s".into()), ("heap".into(), "none".into())],
-        device: [7; 16],
-        device_name: "a GPU".into(),
-        memory: 1 << 37,
-        granule: 2 << 20,
+        device: device(7, "a GPU".into()),
     };
     let failed = errors().into_iter().map(|error| FromPe::Failed { failed: 1, error });
     let first = [FromPe::Hello(hello), FromPe::Ready(ready), FromPe::Finished];
@@ -115,14 +116,7 @@ fn from_pes() -> Vec<FromPe> {
 }
 
 fn to_pes() -> Vec<ToPe> {
-    let peer = |pid| Peer {
-        pid,
-        exchange: "unix:name".into(),
-        device: [pid as u8; 16],
-        device_name: "a GPU".into(),
-        memory: 1 << 37,
-        granule: 2 << 20,
-    };
+    let peer = |number| Peer { exchange: "unix:name".into(), device: device(number, "a GPU".into()) };
     let agreed = Agreed {
         released: Arc::new(vec![AllocationId(1), AllocationId(1)]),
         gathered: Arc::new(vec![vec![], vec![1, 2, 3]]),
@@ -173,14 +167,7 @@ fn the_largest_messages_fit_into_a_frame() {
         gathered: Arc::new(vec![vec![0; super::GATHERED]; most]),
         allocated: None,
     };
-    let peer = Peer {
-        pid: u32::MAX,
-        exchange: "x".repeat(100),
-        device: [0; 16],
-        device_name: "x".repeat(256),
-        memory: 0,
-        granule: 0,
-    };
+    let peer = Peer { exchange: "x".repeat(100), device: device(0, "x".repeat(256)) };
     let calls = vec!["x".repeat(10_000); most];
     for message in [
         ToPe::Answer { number: 0, result: Ok(agreed) },

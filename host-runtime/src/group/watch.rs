@@ -28,6 +28,7 @@ pub(crate) fn has_ended(process: &OwnedFd) -> bool {
 /// A watched process.
 struct Watched {
     pe: u32,
+    pid: u32,
     process: OwnedFd,
     /// Ticks since it was seen to have ended.
     ended: u32,
@@ -41,20 +42,21 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Calls `tick` at once and ten times a second, and `ended` once for each of the `processes` (a PE and its pid) that has ended
-    /// and whose connection should be empty by now.
+    /// Calls `tick` at once and ten times a second, and `ended` once for each of the `processes` (a PE and its pid) that
+    /// has ended and whose connection should be empty by now.
     ///
     /// # Errors
     /// If the system gives no thread or descriptor.
     pub(super) fn new(
         processes: &[(u32, u32)],
         mut tick: impl FnMut() + Send + 'static,
-        mut ended: impl FnMut(u32) + Send + 'static,
+        mut ended: impl FnMut(u32, u32) + Send + 'static,
     ) -> std::io::Result<Self> {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let watched = processes.iter().filter_map(|&(pe, pid)| Some((pe, open(pid)?)));
-        let mut watched: Vec<Watched> =
-            watched.map(|(pe, process)| Watched { pe, process, ended: 0 }).collect();
+        let watched = processes
+            .iter()
+            .filter_map(|&(pe, pid)| Some(Watched { pe, pid, process: open(pid)?, ended: 0 }));
+        let mut watched: Vec<Watched> = watched.collect();
         let stopped = stop.clone();
         tick();
         let run = move || {
@@ -65,7 +67,7 @@ impl Watch {
                         one.ended += 1;
                     }
                     if one.ended == TICKS_TO_READ {
-                        ended(one.pe);
+                        ended(one.pe, one.pid);
                     }
                 }
                 watched.retain(|one| one.ended < TICKS_TO_READ);

@@ -55,14 +55,17 @@ fn attempt(address: &Address, left: Duration) -> io::Result<Stream> {
             refuse_itself(&socket, address)?;
             Ok(Stream::tcp(socket, *address))
         }
-        Address::Unix(name) => {
-            // A blocking connect waits for room at the listener for ever.
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-            connect_to(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
-            Stream::unix(UnixStream::from(socket))
-        }
+        Address::Unix(name) => Stream::unix(attempt_unix(name.as_bytes())?),
     }
+}
+
+/// Connects to who listens at a name in the abstract namespace, or does not: a blocking attempt would wait for room at the
+/// listener for ever. The socket does not block.
+pub(crate) fn attempt_unix(name: &[u8]) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect_to(&socket, &SocketAddrUnix::new_abstract_name(name)?)?;
+    Ok(UnixStream::from(socket))
 }
 
 /// Where nobody listens on a port of those that the kernel gives out, it may give an attempt the very port that

@@ -47,7 +47,7 @@ pub(crate) use acceptor::{Acceptor, Stop};
 pub(crate) use address::Address;
 pub(crate) use channel::{Channel, Closer, Receiver, Sender};
 pub(crate) use codec::{Malformed, Reader, Writer};
-pub(crate) use connect::connect;
+pub(crate) use connect::{attempt_unix, connect};
 pub(crate) use error::WireError;
 pub(crate) use listener::Listener;
 pub(crate) use refusals::Refusals;

@@ -5,14 +5,14 @@
 
 use super::call::{Agreed, Arrival, Call};
 use super::message::{RELEASED_BY_ALL, ToPe};
-use super::{END, Lead, OnFailure, SILENCE, failure_for};
+use super::{END, FailureHook, Lead, OnFailure, SILENCE, failure_for};
 use crate::alloc::AllocationId;
 use crate::board::{Board, Doing, now};
 use crate::driver::{self, Release};
 use crate::error::{Error, Result};
 use std::fmt::{self, Formatter};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often one that waits for the end looks whether the others can still run.
@@ -40,7 +40,7 @@ pub(crate) struct Rendezvous {
     board: Arc<Board>,
     state: Mutex<State>,
     changed: Condvar,
-    on_failure: OnceLock<OnFailure>,
+    on_failure: FailureHook,
 }
 
 struct State {
@@ -84,7 +84,7 @@ impl Rendezvous {
             board,
             state: Mutex::new(State { seats, failed: None, released: Vec::new() }),
             changed: Condvar::new(),
-            on_failure: OnceLock::new(),
+            on_failure: FailureHook::default(),
         }
     }
 
@@ -250,8 +250,8 @@ impl Rendezvous {
         }
         self.ended(&mut state);
         drop(state);
-        if first && let Some(then) = self.on_failure.get() {
-            then(failed);
+        if first {
+            self.on_failure.call(failed);
         }
     }
 
@@ -314,11 +314,7 @@ impl Rendezvous {
     }
 
     pub(super) fn on_failure(&self, then: OnFailure) {
-        let _ = self.on_failure.set(then);
-        // One that came in between is told twice, which does no harm.
-        if let (Some((pe, _)), Some(then)) = (self.failed(), self.on_failure.get()) {
-            then(pe);
-        }
+        self.on_failure.set(then, || self.failed());
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

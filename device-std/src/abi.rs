@@ -39,11 +39,11 @@ pub struct ContextAbi {
 ///
 /// | offset | content |
 /// |---|---|
-/// | [`ABORT`](control::ABORT) | `u64`: non-zero tells this PE's waits to give up (1 + the PE that failed) |
+/// | [`ABORT`](control::ABORT) | `u64`: non-zero tells this PE's waits to give up: the host writes 1 + the PE that was lost |
 /// | [`CLAIM`](control::CLAIM) | `u32`: set by compare-and-swap by the thread that writes the error record |
 /// | [`TICKET`](control::TICKET) | `u32`: on PE 0 only, counts failures in the order in which they were claimed |
 /// | [`BARRIER`](control::BARRIER) | `u64` epoch, then `u64` flags, one per dissemination round |
-/// | [`GRID`](control::GRID) | `u32` grid-barrier words, one per slot, each in its own 64 bytes |
+/// | [`GRID`](control::GRID) | for each slot in its own 64 bytes: the `u32` grid-barrier word, at 8 the `u64` that its leader shares |
 pub mod control {
     /// Size of the control area in bytes.
     pub const BYTES: u64 = 64 * 1024;
@@ -61,6 +61,8 @@ pub mod control {
     pub const BARRIER_ROUNDS: u32 = 16;
     /// Offset of the first grid-barrier word.
     pub const GRID: u64 = 8192;
+    /// From a grid-barrier word to the value that the grid's leader shares.
+    pub const GRID_SHARED: u64 = 8;
     /// Bytes from one grid-barrier word to the next.
     pub const GRID_STRIDE: u64 = 64;
     /// How many grid-barrier words there are: that many streams of a PE may run collective kernels at once.
@@ -72,24 +74,25 @@ pub const RECORD_EMPTY: u32 = 0;
 /// State of an [`ErrorRecord`]: every other field is valid.
 pub const RECORD_COMPLETE: u32 = 2;
 
-/// What the first failing thread of a PE leaves for the host. `state` is written last, with release.
+/// What the first failing thread of a PE leaves for the host. `state` is written last, with release. The fields
+/// stand so that the others are written by 16-byte stores.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ErrorRecord {
     /// [`RECORD_EMPTY`] or [`RECORD_COMPLETE`].
     pub state: u32,
+    /// Order of this failure among all PEs, from 0; `u32::MAX` if PE 0 could not be asked.
+    pub ticket: u32,
     /// A [`Cause`] as its number.
     pub cause: u32,
     /// An [`Operation`] as its number.
     pub operation: u32,
     /// A [`Cmp`] as its number, for waits.
     pub cmp: u32,
-    /// Order of this failure among all PEs, from 0.
-    pub ticket: u32,
-    /// The PE whose thread failed.
-    pub pe: u32,
     /// The PE that the operation named.
     pub peer: u32,
+    /// The PE whose thread failed.
+    pub pe: u32,
     /// The launch that failed ([`ContextAbi::launch`]).
     pub launch: u32,
     /// Block index, x, y, z.
@@ -191,6 +194,8 @@ numbered! {
         AtomicFetch = 17 => "fetching atomic",
         /// A shared-memory layout.
         Shared = 18 => "shared memory",
+        /// A barrier of some warps of a block.
+        WarpsSync = 19 => "warps sync",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::abi::{Cause, Operation};
 use crate::arch::Word;
-use crate::context::Shmem;
+use crate::context::{Context, Shmem};
 use crate::fault::{Fault, fail};
 use crate::sym::Span;
 
@@ -21,18 +21,23 @@ impl Shmem {
         self.abi.heap_base + span.offset()
     }
 
-    /// Address here of `pe`'s copy of `span`; ends the kernel thread if there is none.
+    /// Address here of the copy of `span` that PE `pe` of `context` has; ends the kernel thread if there is none.
     #[inline(always)]
-    pub(crate) fn remote_address(self, span: Span, pe: u32, operation: Operation) -> u64 {
-        self.checked(span, operation);
-        if pe >= self.abi.n_pes {
-            let fault =
-                Fault { peer: pe, offset: span.offset(), ..Fault::new(Cause::PeOutOfRange, operation) };
-            fail(self, Fault { expected: u64::from(self.abi.n_pes), seen: u64::from(pe), ..fault });
-        }
-        let base = self.peer_base(pe);
-        if base == 0 {
-            fail(self, Fault { peer: pe, offset: span.offset(), ..Fault::new(Cause::NoPath, operation) });
+    pub(crate) fn remote_address<C: Context>(
+        self,
+        span: Span,
+        context: C,
+        pe: u32,
+        operation: Operation,
+    ) -> u64 {
+        let base = if pe < context.pes() { self.peer_base(context.world_pe(pe)) } else { 0 };
+        // One branch for all that may be wrong; what it was is found out there.
+        if base == 0 || span.out_of_range().is_some() {
+            self.checked(span, operation);
+            let fault = Fault { peer: pe, offset: span.offset(), ..Fault::new(Cause::NoPath, operation) };
+            let pes = context.pes();
+            let cause = if pe < pes { Cause::NoPath } else { Cause::PeOutOfRange };
+            fail(self, Fault { cause, expected: u64::from(pes), seen: u64::from(pe), ..fault });
         }
         base + span.offset()
     }

@@ -132,6 +132,6 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     fn atomic_address<T: AtomicWord>(self, word: Sym<Atomic<T>>, pe: u32, operation: Operation) -> u64 {
         seam::operation(operation, word.offset(), size_of::<T>() as u64, pe);
-        self.context().shmem().remote_address(word.span(), pe, operation)
+        self.remote(word.span(), pe, operation)
     }
 }

@@ -5,7 +5,7 @@ use crate::abi::{Cause, Cmp, Operation, control};
 use crate::arch::{Word, atomic, memory, order};
 use crate::context::Shmem;
 use crate::fault::{Fault, fail};
-use crate::poll::{Polled, poll};
+use crate::poll::{Polled, flipped, poll};
 use crate::thread;
 
 /// Heap offset of the launch's grid-barrier word.
@@ -23,7 +23,7 @@ pub(crate) fn grid_word(shmem: Shmem) -> u64 {
 /// | `ld.acquire.gpu` until the top bit has flipped | acquire of every arrival |
 /// | block barrier (caller) | reaches the rest of the block |
 ///
-/// Each round adds exactly 2^31, so the word needs no reset and any grid size may follow another.
+/// Each round adds exactly 2^31, so any grid size may follow another.
 #[inline(always)]
 pub(crate) fn grid_barrier(shmem: Shmem) -> Polled {
     let blocks = thread::blocks();
@@ -34,22 +34,13 @@ pub(crate) fn grid_barrier(shmem: Shmem) -> Polled {
     let add = if thread::block() == 0 { (1 << 31) - (blocks - 1) } else { 1 };
     // SAFETY: the slot's word in the own control area.
     let before = unsafe { atomic::arrive_gpu_u32(address, add) };
-    let goal = !before & (1 << 31);
     // Twice the deadline of a wait: a block that waits for a peer reports that first.
     let polled = poll(shmem, shmem.abi.deadline.saturating_mul(2), || {
         // SAFETY: as above.
         let now = unsafe { atomic::load_acquire_gpu_u32(address) };
-        (now & (1 << 31) == goal, u64::from(now))
+        (flipped(before, now), u64::from(now))
     });
-    match polled {
-        Polled::Expired(word) => {
-            // Since the round began: one for each block, and the first block's 2^31 less the others.
-            let sum = (word as u32) & !(1 << 31);
-            let first = (1 << 31) - (blocks - 1);
-            Polled::Expired(u64::from(if sum >= first { sum - first + 1 } else { sum }))
-        }
-        other => other,
-    }
+    polled.arrivals(blocks)
 }
 
 /// Where a PE stands in `barrier_all` when it gives up.

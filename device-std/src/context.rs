@@ -9,9 +9,6 @@ use crate::abi::ContextAbi;
 #[derive(Clone, Copy, Debug)]
 pub struct Shmem {
     pub(crate) abi: ContextAbi,
-    /// Generic address of the launch parameter, for the paths that are not inlined.
-    #[cfg(target_arch = "nvptx64")]
-    pub(crate) param: u64,
 }
 
 /// The context of a kernel that may wait for other PEs or for its own grid. Launching such a kernel is the
@@ -24,23 +21,35 @@ pub struct Collective {
     shmem: Shmem,
 }
 
-/// [`Shmem`] or [`Collective`].
+/// What operations are performed on: [`Shmem`] or [`Collective`], where PE numbers are the job's, or one of these
+/// seen through a team, where they are the team's.
+pub trait Context: Copy + sealed::Sealed {
+    /// The initiating half.
+    #[doc(hidden)]
+    fn shmem(self) -> Shmem;
+    /// How many PEs an operation may name.
+    #[doc(hidden)]
+    fn pes(self) -> u32;
+    /// The job's number of PE `pe`, which is less than [`pes`](Self::pes).
+    #[doc(hidden)]
+    fn world_pe(self, pe: u32) -> u32;
+}
+
+/// The context that a kernel takes as its first parameter: [`Shmem`] or [`Collective`].
 #[diagnostic::on_unimplemented(
     message = "the first parameter of an `#[nvshmem_kernel]` is its context: `Shmem` or `Collective`, not `{Self}`",
     label = "not a context",
     note = "take `Shmem` if the kernel only initiates, `Collective` if it waits or uses grid scope"
 )]
-pub trait Context: Copy + sealed::Sealed {
+pub trait KernelContext: Context {
     /// Whether a launch must check co-residency.
     const COLLECTIVE: bool;
-    /// Wraps the launch parameter and its generic address (unused on the host). Generated entries call this.
+    /// Wraps the launch parameter. Generated entries call this.
     ///
     /// # Safety
     /// `abi` is a launch's context, whose memory is mapped while the kernel runs.
     #[doc(hidden)]
-    unsafe fn from_abi(abi: ContextAbi, param: u64) -> Self;
-    /// The initiating half.
-    fn shmem(self) -> Shmem;
+    unsafe fn from_abi(abi: ContextAbi) -> Self;
 }
 
 /// A context that may wait. Only [`Collective`].
@@ -59,35 +68,49 @@ mod sealed {
 }
 
 impl Context for Shmem {
-    const COLLECTIVE: bool = false;
-    #[inline(always)]
-    #[cfg_attr(
-        not(target_arch = "nvptx64"),
-        expect(unused_variables, reason = "only device code keeps the address")
-    )]
-    unsafe fn from_abi(abi: ContextAbi, param: u64) -> Self {
-        Self {
-            abi,
-            #[cfg(target_arch = "nvptx64")]
-            param,
-        }
-    }
     #[inline(always)]
     fn shmem(self) -> Shmem {
         self
     }
+    #[inline(always)]
+    fn pes(self) -> u32 {
+        self.abi.n_pes
+    }
+    #[inline(always)]
+    fn world_pe(self, pe: u32) -> u32 {
+        pe
+    }
+}
+
+impl KernelContext for Shmem {
+    const COLLECTIVE: bool = false;
+    #[inline(always)]
+    unsafe fn from_abi(abi: ContextAbi) -> Self {
+        Self { abi }
+    }
 }
 
 impl Context for Collective {
-    const COLLECTIVE: bool = true;
-    #[inline(always)]
-    unsafe fn from_abi(abi: ContextAbi, param: u64) -> Self {
-        // SAFETY: passed on.
-        Self { shmem: unsafe { Shmem::from_abi(abi, param) } }
-    }
     #[inline(always)]
     fn shmem(self) -> Shmem {
         self.shmem
+    }
+    #[inline(always)]
+    fn pes(self) -> u32 {
+        self.shmem.pes()
+    }
+    #[inline(always)]
+    fn world_pe(self, pe: u32) -> u32 {
+        pe
+    }
+}
+
+impl KernelContext for Collective {
+    const COLLECTIVE: bool = true;
+    #[inline(always)]
+    unsafe fn from_abi(abi: ContextAbi) -> Self {
+        // SAFETY: passed on.
+        Self { shmem: unsafe { Shmem::from_abi(abi) } }
     }
 }
 

@@ -47,13 +47,13 @@ pub mod warp;
 pub use arch::host::hooks;
 pub use atomic::Atomic;
 pub use bytemuck;
-pub use context::{Collective, Context, MayWait, Shmem};
+pub use context::{Collective, Context, KernelContext, MayWait, Shmem};
 pub use global::Global;
 pub use half::{bf16, f16};
 pub use launch::LaunchConfig;
 pub use local::Local;
 pub use oxshmem_macros::{nvshmem_kernel, shared};
-pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp};
+pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp, Warps};
 pub use signal::{Signal, SignalOp};
 pub use sym::{Data, Reach, Sym, Symmetric};
 pub use wait::Cmp;
@@ -62,7 +62,7 @@ pub use wait::Cmp;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::abi::ContextAbi;
-    pub use crate::context::Context;
+    pub use crate::context::KernelContext;
     pub use crate::launch::{Arg, Kernel, KernelParam, LaunchConfig, Launcher, ParamVisitor, visit_param};
     pub use crate::shared::{SharedField, base_of};
 }

@@ -18,10 +18,10 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn fence(self) {
-        let shmem = self.context().shmem();
+        let shmem = self.shmem();
         seam::operation(Operation::Fence, 0, 0, shmem.my_pe());
-        S::sync(shmem);
-        if S::leads() {
+        self.settle();
+        if self.scope.leads() {
             order::fence_sc_sys();
         }
     }
@@ -32,13 +32,13 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn quiet(self) {
-        let shmem = self.context().shmem();
+        let shmem = self.shmem();
         seam::operation(Operation::Quiet, 0, 0, shmem.my_pe());
-        S::sync(shmem);
-        if S::leads() {
+        self.settle();
+        if self.scope.leads() {
             order::fence_sc_sys();
         }
-        S::sync(shmem);
+        self.settle();
     }
 
     /// Quiet, then waits until every PE has called it: afterwards each sees what all did before. On each PE
@@ -52,11 +52,11 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        let shmem = self.context().shmem();
+        let shmem = self.shmem();
         seam::operation(Operation::BarrierAll, 0, 0, shmem.my_pe());
-        S::sync(shmem);
+        self.settle();
         let (polled, round) =
-            if S::leads() { all_pes_barrier(shmem) } else { (Polled::Held, BarrierRound::default()) };
-        S::join(shmem, polled, |seen| round.fault(seen));
+            if self.scope.leads() { all_pes_barrier(shmem) } else { (Polled::Held, BarrierRound::default()) };
+        self.scope.join(shmem, polled, |seen| round.fault(seen));
     }
 }

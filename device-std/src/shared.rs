@@ -33,7 +33,7 @@ use core::marker::PhantomData;
 /// A field type of a layout: `T: Pod` becomes a [`Shared<T>`], `[T; N]` a [`SharedSlice<T>`].
 pub trait SharedField {
     /// The handle that the layout hands out.
-    type Handle: Copy;
+    type Handle;
     /// Makes it.
     #[doc(hidden)]
     fn handle(address: u32, shmem: Shmem) -> Self::Handle;
@@ -101,8 +101,8 @@ impl<T: Pod> Shared<T> {
     }
 }
 
-/// An array in shared memory.
-#[derive(Clone, Copy)]
+/// An array in shared memory. Not `Copy`: a non-blocking operation takes it, and gives it back when the array may be
+/// touched again. Blocking operations borrow it.
 pub struct SharedSlice<T> {
     address: u64,
     len: u32,
@@ -113,46 +113,54 @@ pub struct SharedSlice<T> {
 impl<T: Pod> SharedSlice<T> {
     /// Number of elements.
     #[inline(always)]
-    pub fn len(self) -> u32 {
+    pub fn len(&self) -> u32 {
         self.len
     }
 
     /// Whether it has no element.
     #[inline(always)]
-    pub fn is_empty(self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Reads the element at `index`. Out of range ends the kernel with an error record.
     #[inline(always)]
-    pub fn get(self, index: u32) -> T {
+    pub fn get(&self, index: u32) -> T {
         // SAFETY: `element` checked the index; the field lies in the block's layout.
         unsafe { copy::load::<SharedSpace, T>(self.element(index)) }
     }
 
     /// Writes the element at `index`. Out of range ends the kernel with an error record.
     #[inline(always)]
-    pub fn set(self, index: u32, value: T) {
+    pub fn set(&self, index: u32, value: T) {
         // SAFETY: as in `get`.
         unsafe { copy::store::<SharedSpace, T>(self.element(index), value) }
     }
 
-    /// `count` elements from `start` on. Out of range ends the kernel with an error record.
+    /// Two arrays: the elements before `at`, and the others. Out of range ends the kernel with an error record.
     #[inline(always)]
-    pub fn slice(self, start: u32, count: u32) -> Self {
-        if start > self.len || count > self.len - start {
-            self.out_of_range(start.saturating_add(count));
+    pub fn split_at(self, at: u32) -> (Self, Self) {
+        if at > self.len {
+            self.out_of_range(at);
         }
-        Self { address: self.address + u64::from(start) * size_of::<T>() as u64, len: count, ..self }
+        let Self { address, len, shmem, of } = self;
+        let second = address + u64::from(at) * size_of::<T>() as u64;
+        (Self { address, len: at, shmem, of }, Self { address: second, len: len - at, shmem, of })
+    }
+
+    /// The first `count` elements. Out of range ends the kernel with an error record.
+    #[inline(always)]
+    pub fn truncated(self, count: u32) -> Self {
+        self.split_at(count).0
     }
 
     #[inline(always)]
-    pub(crate) fn address(self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.address
     }
 
     #[inline(always)]
-    fn element(self, index: u32) -> u64 {
+    fn element(&self, index: u32) -> u64 {
         if index >= self.len {
             self.out_of_range(index);
         }
@@ -160,7 +168,7 @@ impl<T: Pod> SharedSlice<T> {
     }
 
     #[inline(always)]
-    fn out_of_range(self, index: u32) -> ! {
+    fn out_of_range(&self, index: u32) -> ! {
         let fault =
             Fault { peer: self.shmem.my_pe(), ..Fault::new(Cause::IndexOutOfRange, Operation::Shared) };
         fail(self.shmem, Fault { expected: u64::from(self.len), seen: u64::from(index), ..fault })

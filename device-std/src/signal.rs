@@ -47,11 +47,10 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn signal(self, signal: Sym<Signal>, op: SignalOp, pe: u32) {
-        let shmem = self.context().shmem();
         seam::operation(Operation::Signal, signal.offset(), 8, pe);
-        let address = shmem.remote_address(signal.opaque().span(), pe, Operation::Signal);
-        S::sync(shmem);
-        if S::leads() {
+        let address = self.remote(signal.opaque().span(), pe, Operation::Signal);
+        self.settle();
+        if self.scope.leads() {
             release(address, op);
         }
     }
@@ -61,10 +60,9 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn signal_weak(self, signal: Sym<Signal>, op: SignalOp, pe: u32) {
-        let shmem = self.context().shmem();
         seam::operation(Operation::SignalWeak, signal.offset(), 8, pe);
-        let address = shmem.remote_address(signal.span(), pe, Operation::SignalWeak);
-        if S::leads() {
+        let address = self.remote(signal.span(), pe, Operation::SignalWeak);
+        if self.scope.leads() {
             match op {
                 // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
                 SignalOp::Set(value) => unsafe { u64::store_relaxed(address, value) },
@@ -80,7 +78,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[inline(always)]
     #[track_caller]
     pub fn signal_fetch(self, signal: Sym<Signal>) -> u64 {
-        let shmem: Shmem = self.context().shmem();
+        let shmem: Shmem = self.shmem();
         seam::operation(Operation::SignalFetch, signal.offset(), 8, shmem.my_pe());
         let address = shmem.own_address(signal.span(), Operation::SignalFetch);
         // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.

@@ -4,7 +4,7 @@
 pub use crate::abi::Cmp;
 use crate::abi::{Cause, Operation};
 use crate::arch::{Word, memory};
-use crate::context::{Context, MayWait, Shmem};
+use crate::context::{Context, MayWait};
 use crate::fault::Fault;
 use crate::poll::{Polled, poll};
 use crate::scope::{Scope, Scoped};
@@ -29,10 +29,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        seam::operation(Operation::WaitUntil, signal.offset(), 8, self.context().shmem().my_pe());
-        wait::<S>(self.context().shmem(), signal, Operation::WaitUntil, cmp, value, |seen| {
-            cmp.holds(seen, value)
-        });
+        seam::operation(Operation::WaitUntil, signal.offset(), 8, self.shmem().my_pe());
+        self.wait(signal, Operation::WaitUntil, cmp, value, |seen| cmp.holds(seen, value));
     }
 
     /// Waits until this PE's own `signal`, a counter that grows, has reached `goal`; right also when it wraps.
@@ -43,59 +41,57 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        seam::operation(Operation::WaitReached, signal.offset(), 8, self.context().shmem().my_pe());
-        wait::<S>(self.context().shmem(), signal, Operation::WaitReached, Cmp::Ge, goal, |seen| {
-            reached(seen, goal)
-        });
+        seam::operation(Operation::WaitReached, signal.offset(), 8, self.shmem().my_pe());
+        self.wait(signal, Operation::WaitReached, Cmp::Ge, goal, |seen| reached(seen, goal));
     }
 
     /// Whether this PE's own `signal` compares with `value` now. If so, it orders as a wait does; if not, it
-    /// orders nothing. All threads of the scope call it and get the same answer; at grid scope each block
-    /// gets its own.
+    /// orders nothing. All threads of the scope call it and get the same answer.
     #[inline(always)]
     #[track_caller]
     pub fn test(self, signal: Sym<Signal>, cmp: Cmp, value: u64) -> bool {
-        let shmem = self.context().shmem();
+        let shmem = self.shmem();
         seam::operation(Operation::Test, signal.offset(), 8, shmem.my_pe());
         let address = shmem.own_address(signal.span(), Operation::Test);
         let mut holds = false;
-        if S::polls() {
+        if self.scope.leads() {
             // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
             holds = cmp.holds(unsafe { memory::load_acquire_u64(address) }, value);
         }
-        S::any(holds)
+        self.scope.agree(shmem, holds)
     }
-}
 
-#[inline(always)]
-fn wait<S: Scope>(
-    shmem: Shmem,
-    signal: Sym<Signal>,
-    operation: Operation,
-    cmp: Cmp,
-    expected: u64,
-    holds: impl Fn(u64) -> bool,
-) {
-    let signal = signal.opaque();
-    let address = shmem.own_address(signal.span(), operation);
-    let mut polled = Polled::Held;
-    if S::polls() {
-        polled = poll(shmem, shmem.abi.deadline, || {
-            // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
-            let seen = unsafe { u64::load_relaxed(address) };
-            (holds(seen), seen)
+    #[inline(always)]
+    fn wait(
+        self,
+        signal: Sym<Signal>,
+        operation: Operation,
+        cmp: Cmp,
+        expected: u64,
+        holds: impl Fn(u64) -> bool,
+    ) {
+        let shmem = self.shmem();
+        let signal = signal.opaque();
+        let address = shmem.own_address(signal.span(), operation);
+        let mut polled = Polled::Held;
+        if self.scope.polls() {
+            polled = poll(shmem, shmem.abi.deadline, || {
+                // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
+                let seen = unsafe { u64::load_relaxed(address) };
+                (holds(seen), seen)
+            });
+            // SAFETY: as above. Acquire: the relaxed polls ordered nothing.
+            unsafe { memory::load_acquire_u64(address) };
+        }
+        self.scope.join(shmem, polled, |seen| Fault {
+            cmp: cmp as u32,
+            peer: shmem.my_pe(),
+            offset: signal.offset(),
+            expected,
+            seen,
+            ..Fault::new(Cause::Deadline, operation)
         });
-        // SAFETY: as above. Acquire: the relaxed polls ordered nothing.
-        unsafe { memory::load_acquire_u64(address) };
     }
-    S::join(shmem, polled, |seen| Fault {
-        cmp: cmp as u32,
-        peer: shmem.my_pe(),
-        offset: signal.offset(),
-        expected,
-        seen,
-        ..Fault::new(Cause::Deadline, operation)
-    });
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::occupancy::{Needs, WARP};
 use crate::stack::StackSet;
 use crate::thread::{self, Body, Current, Exchange, Frame, Response};
 use oxshmem_device::abi::ContextAbi;
-use oxshmem_device::hooks::Position;
+use oxshmem_device::hooks::{Position, SCRATCH_BYTES};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -101,6 +101,7 @@ impl Block {
                     grid_dim: launch.grid,
                 },
                 shared: (shared.address(), launch.shared_bytes),
+                scratch: shared.address() + scratch_offset(launch.shared_bytes),
                 last: Cell::new(None),
             })
             .collect();
@@ -243,7 +244,12 @@ pub(crate) fn living_lanes(warps: &[Warp], thread: u32) -> u32 {
     warps[(thread / WARP) as usize].living
 }
 
-/// A block's dynamic shared memory.
+/// Where a block's scratch memory stands, behind `bytes` of dynamic shared memory.
+fn scratch_offset(bytes: u32) -> u64 {
+    u64::from(bytes).next_multiple_of(SHARED_ALIGN as u64)
+}
+
+/// A block's shared memory: what the launch gave, and the scratch memory.
 struct SharedMemory {
     start: NonNull<u8>,
     layout: Layout,
@@ -251,7 +257,8 @@ struct SharedMemory {
 
 impl SharedMemory {
     fn new(bytes: u32) -> Self {
-        let layout = Layout::from_size_align(bytes.max(1) as usize, SHARED_ALIGN)
+        let size = scratch_offset(bytes) as usize + SCRATCH_BYTES as usize;
+        let layout = Layout::from_size_align(size, SHARED_ALIGN)
             .expect("a u32 of bytes and an alignment of 128 make a layout");
         // SAFETY: the size is not 0.
         let start = unsafe { alloc(layout) };

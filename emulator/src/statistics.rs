@@ -60,5 +60,6 @@ pub(crate) fn number(instruction: &Instruction) -> usize {
         Instruction::Store { .. } => 1,
         Instruction::Atomic { .. } => 2,
         Instruction::Fence => 3,
+        Instruction::Arrive => 4,
     }
 }

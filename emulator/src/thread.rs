@@ -85,6 +85,8 @@ pub(crate) type Body = Coroutine<Response, Request, Ended, PooledStack>;
 pub(crate) struct Frame {
     pub(crate) position: Position,
     pub(crate) shared: (u64, u32),
+    /// Address of the scratch memory.
+    pub(crate) scratch: u64,
     pub(crate) last: Cell<Option<LastOperation>>,
 }
 
@@ -269,7 +271,7 @@ impl Hooks for Current {
             Instruction::Store { address, bytes, .. } | Instruction::Atomic { address, bytes, .. } => {
                 self.wrote(self.check(address, bytes));
             }
-            Instruction::Fence => self.acted.set(true),
+            Instruction::Fence | Instruction::Arrive => self.acted.set(true),
         }
     }
 
@@ -308,6 +310,10 @@ impl Hooks for Current {
         self.frame().shared
     }
 
+    fn scratch(&self) -> u64 {
+        self.frame().scratch
+    }
+
     fn now(&self) -> u64 {
         self.now.get()
     }
@@ -323,4 +329,4 @@ fn lane(position: &Position) -> u32 {
     (x + width * (y + height * z)) % 32
 }
 
-const _: () = assert!((Operation::Shared as usize) < OPERATIONS);
+const _: () = assert!((Operation::WarpsSync as usize) < OPERATIONS);

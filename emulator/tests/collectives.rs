@@ -4,7 +4,6 @@ mod common;
 
 use common::{Job, one_block, slice};
 use oxshmem_device::prelude::*;
-use oxshmem_device::{Block, Scope};
 
 #[test]
 fn a_block_barrier_orders_the_whole_block() {
@@ -51,16 +50,16 @@ fn a_block_barrier_counts_only_the_threads_that_have_not_exited() {
 
 #[test]
 fn a_barrier_tells_whether_any_predicate_was_true() {
-    one_block(100, |_| {
+    one_block(100, |shmem| {
         let i = thread::in_block();
         for (who, any) in [(0, true), (31, true), (99, true), (100, false)] {
-            assert_eq!(<Block as Scope>::any(i == who), any);
-            assert!(!<Block as Scope>::any(false), "the answer is not kept");
+            assert_eq!(shmem.block().any(i == who), any);
+            assert!(!shmem.block().any(false), "the answer is not kept");
         }
         if i == 50 {
             return;
         }
-        assert!(<Block as Scope>::any(i == 99));
+        assert!(shmem.block().any(i == 99));
     });
 }
 

@@ -17,7 +17,7 @@ use oxshmem_device::prelude::*;
 pub const STAGE: u32 = 512;
 
 /// The device half.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct OrderedSum {
     shmem: Collective,
     summands: Sym<[f64]>,
@@ -33,7 +33,7 @@ impl OrderedSum {
 
     /// The buffer into which sum number `sum` takes its summands, by global number.
     #[inline(always)]
-    pub fn buffer(self, sum: u64) -> Sym<[f64]> {
+    pub fn buffer(&self, sum: u64) -> Sym<[f64]> {
         let total = self.summands.len() / 2;
         self.summands.slice((sum & 1) * total, total)
     }
@@ -43,7 +43,7 @@ impl OrderedSum {
     /// turn; all threads get the result.
     #[inline(always)]
     #[track_caller]
-    pub fn sum(self, sum: u64, first: u32, count: u32) -> f64 {
+    pub fn sum(&self, sum: u64, first: u32, count: u32) -> f64 {
         let (shmem, block) = (self.shmem, self.shmem.block());
         let buffer = self.buffer(sum);
         let own = buffer.slice(u64::from(first), u64::from(count));

@@ -39,7 +39,7 @@ fn parse(input: TokenStream) -> syn::Result<TokenStream> {
     let count = fields.named.len();
     Ok(quote! {
         #(#attributes)*
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Debug)]
         #visibility struct #name { #(#handles,)* }
 
         impl #name {
@@ -58,7 +58,7 @@ fn parse(input: TokenStream) -> syn::Result<TokenStream> {
             /// Handles to the fields, in the block's shared memory. The kernel must name this layout
             /// (`#[nvshmem_kernel(shared = …)]`), so that the launch provides it; else it ends with an error.
             #[inline(always)]
-            #visibility fn of(context: impl ::oxshmem_device::__private::Context) -> Self {
+            #visibility fn of(context: impl ::oxshmem_device::__private::KernelContext) -> Self {
                 let shmem = context.shmem();
                 ::oxshmem_device::__private::base_of(shmem, Self::BYTES);
                 Self { #(#makers,)* }

@@ -29,10 +29,9 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn put<T: Data>(self, target: Sym<[T]>, source: impl Source<T>, pe: u32) {
-        let shmem = self.context().shmem();
         seam::operation(Operation::Put, target.offset(), target.len() * size_of::<T>() as u64, pe);
-        put_data::<S, T>(shmem, target, source, pe, Operation::Put);
-        S::sync(shmem);
+        self.put_data(target, source, pe, Operation::Put);
+        self.settle();
     }
 
     /// Writes `source` to `target` on `pe`, then updates `signal` there: whoever sees the new value sees the
@@ -48,12 +47,11 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         op: SignalOp,
         pe: u32,
     ) {
-        let shmem = self.context().shmem();
         seam::operation(Operation::PutSignal, target.offset(), target.len() * size_of::<T>() as u64, pe);
-        let word = shmem.remote_address(signal.opaque().span(), pe, Operation::PutSignal);
-        put_data::<S, T>(shmem, target, source, pe, Operation::PutSignal);
-        S::sync(shmem);
-        if S::leads() {
+        let word = self.remote(signal.opaque().span(), pe, Operation::PutSignal);
+        self.put_data(target, source, pe, Operation::PutSignal);
+        self.settle();
+        if self.scope.leads() {
             release(word, op);
         }
     }
@@ -64,15 +62,27 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn get<T: Data>(self, target: impl Destination<T>, source: Sym<[T]>, pe: u32) {
-        let shmem = self.context().shmem();
+        let shmem = self.shmem();
         seam::operation(Operation::Get, source.offset(), source.len() * size_of::<T>() as u64, pe);
-        let from = shmem.remote_address(source.opaque().span(), pe, Operation::Get);
+        let from = self.remote(source.opaque().span(), pe, Operation::Get);
         let (to, len) = target.resolve(shmem, Operation::Get);
         same_length(shmem, len, source.len(), source.offset(), pe, Operation::Get);
-        S::sync(shmem);
+        self.settle();
         // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
-        unsafe { copy_into::<_, T>(target, to, from, len, S::rank(), S::size()) };
-        S::sync(shmem);
+        unsafe { copy_into::<_, T>(target, to, from, len, self.scope.rank(), self.scope.size()) };
+        self.settle();
+    }
+
+    #[inline(always)]
+    fn put_data<T: Pod>(self, target: Sym<[T]>, source: impl Source<T>, pe: u32, operation: Operation) {
+        let shmem = self.shmem();
+        let to = self.remote(target.opaque().span(), pe, operation);
+        let (from, len) = source.resolve(shmem, operation);
+        same_length(shmem, target.len(), len, target.offset(), pe, operation);
+        self.sync();
+        let (from, len) = (order::opaque(from), order::opaque(len));
+        // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
+        unsafe { copy_from::<_, T>(source, to, from, len, self.rank(), self.size()) };
     }
 }
 
@@ -82,23 +92,6 @@ impl<S: Scope, C: Context> Scoped<S, C> {
 unsafe fn copy_into<D: Destination<T>, T: Pod>(_: D, to: u64, from: u64, len: u64, rank: u64, size: u64) {
     // SAFETY: passed on.
     unsafe { copy::<D::Space, GlobalSpace, T>(to, from, len, rank, size) }
-}
-
-#[inline(always)]
-fn put_data<S: Scope, T: Pod>(
-    shmem: Shmem,
-    target: Sym<[T]>,
-    source: impl Source<T>,
-    pe: u32,
-    operation: Operation,
-) {
-    let to = shmem.remote_address(target.opaque().span(), pe, operation);
-    let (from, len) = source.resolve(shmem, operation);
-    same_length(shmem, target.len(), len, target.offset(), pe, operation);
-    S::sync(shmem);
-    let (from, len) = (order::opaque(from), order::opaque(len));
-    // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
-    unsafe { copy_from::<_, T>(source, to, from, len, S::rank(), S::size()) };
 }
 
 /// # Safety

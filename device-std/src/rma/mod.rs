@@ -15,7 +15,7 @@ use bytemuck::Pod;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the source of this put",
     label = "not a source of `{T}`",
-    note = "a source is `Sym<[T]>`, `Global<[T]>`, `SharedSlice<T>` or, at thread scope, `&[T]`, with the same `T` as the destination"
+    note = "a source is `Sym<[T]>`, `Global<[T]>`, `&SharedSlice<T>` or, at thread scope, `&[T]`, with the same `T` as the destination"
 )]
 pub trait Source<T: Pod>: Copy + sealed::Buffer<T> {}
 
@@ -23,7 +23,7 @@ pub trait Source<T: Pod>: Copy + sealed::Buffer<T> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the destination of this get",
     label = "not a destination of `{T}`",
-    note = "a destination is `Sym<[T]>`, `Global<[T]>` or `SharedSlice<T>`, with the same `T` as the source"
+    note = "a destination is `Sym<[T]>`, `Global<[T]>` or `&SharedSlice<T>`, with the same `T` as the source"
 )]
 pub trait Destination<T: Pod>: Copy + sealed::Buffer<T> {}
 
@@ -53,7 +53,7 @@ pub(crate) mod sealed {
             (self.address, self.len)
         }
     }
-    impl<T: Pod> Buffer<T> for SharedSlice<T> {
+    impl<T: Pod> Buffer<T> for &SharedSlice<T> {
         type Space = SharedSpace;
         #[inline(always)]
         fn resolve(self, _: Shmem, _: Operation) -> (u64, u64) {
@@ -78,9 +78,9 @@ pub(crate) mod sealed {
 
 impl<T: Pod> Source<T> for Sym<[T]> {}
 impl<T: Pod> Source<T> for Global<[T]> {}
-impl<T: Pod> Source<T> for SharedSlice<T> {}
+impl<T: Pod> Source<T> for &SharedSlice<T> {}
 impl<T: Pod> Source<T> for &[T] {}
 impl<T: Pod, const N: usize> Source<T> for &[T; N] {}
 impl<T: Pod> Destination<T> for Sym<[T]> {}
 impl<T: Pod> Destination<T> for Global<[T]> {}
-impl<T: Pod> Destination<T> for SharedSlice<T> {}
+impl<T: Pod> Destination<T> for &SharedSlice<T> {}

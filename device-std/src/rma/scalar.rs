@@ -14,9 +14,8 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     pub fn p<T: Data>(self, target: Sym<T>, value: T, pe: u32) {
         const { assert!(size_of::<T>() <= 16, "`p` writes elements of at most 16 bytes: use `put`") };
-        let shmem = self.context().shmem();
         seam::operation(Operation::P, target.offset(), size_of::<T>() as u64, pe);
-        let address = shmem.remote_address(target.span(), pe, Operation::P);
+        let address = self.remote(target.span(), pe, Operation::P);
         // SAFETY: a mapped, aligned element.
         unsafe { copy::store::<Racing, T>(address, value) };
     }
@@ -26,9 +25,8 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     pub fn g<T: Data>(self, source: Sym<T>, pe: u32) -> T {
         const { assert!(size_of::<T>() <= 16, "`g` reads elements of at most 16 bytes: use `get`") };
-        let shmem = self.context().shmem();
         seam::operation(Operation::G, source.offset(), size_of::<T>() as u64, pe);
-        let address = shmem.remote_address(source.span(), pe, Operation::G);
+        let address = self.remote(source.span(), pe, Operation::G);
         // SAFETY: a mapped, aligned element.
         unsafe { copy::load::<Racing, T>(address) }
     }

@@ -1,7 +1,7 @@
 //! A small job for tests: PEs with heaps on emulated devices, without a host runtime.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
-use oxshmem_device::Context;
+use oxshmem_device::KernelContext;
 use oxshmem_device::abi::{ContextAbi, ErrorRecord, control};
 use oxshmem_device::prelude::*;
 use oxshmem_emulator::{
@@ -97,6 +97,11 @@ impl Job {
         unsafe { (self.record_address(pe) as *const ErrorRecord).read_volatile() }
     }
 
+    /// Whether any PE has failed.
+    pub fn alarmed(&self) -> bool {
+        self.word(self.shared.address() + 4096).load(Ordering::Acquire) != 0
+    }
+
     /// A word of a PE's heap.
     pub fn peek(&self, pe: u32, offset: u64) -> u64 {
         self.word(self.pes[pe as usize].heap.address() + offset).load(Ordering::Acquire)
@@ -124,7 +129,7 @@ impl Job {
             collective: true,
             context: self.context(pe),
             // SAFETY: the emulator passes the context of this launch.
-            run: Box::new(move |abi| kernel(unsafe { Collective::from_abi(abi, 0) })),
+            run: Box::new(move |abi| kernel(unsafe { Collective::from_abi(abi) })),
         }
     }
 

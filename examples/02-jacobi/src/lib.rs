@@ -72,7 +72,7 @@ pub fn jacobi(
             }
             let residual = relax(shmem, from, to, width, index);
             if check {
-                let total = sum_of_block(shmem, layout, residual);
+                let total = sum_of_block(shmem, &layout.warps, residual);
                 if block.is_leader() {
                     partials.set(u64::from(own.first + index - 1), total);
                 }
@@ -137,7 +137,7 @@ fn relax(shmem: Collective, from: Sym<[f32]>, to: Sym<[f32]>, width: u32, index:
 
 /// The sum of one value per thread, in an order fixed by the thread numbers; the leader gets it.
 #[inline(always)]
-fn sum_of_block(shmem: Collective, layout: Layout, value: f64) -> f64 {
+fn sum_of_block(shmem: Collective, warps: &SharedSlice<f64>, value: f64) -> f64 {
     let mut sum = value;
     let mut distance = 16;
     while distance > 0 {
@@ -145,14 +145,14 @@ fn sum_of_block(shmem: Collective, layout: Layout, value: f64) -> f64 {
         distance /= 2;
     }
     if warp::lane() == 0 {
-        layout.warps.set(thread::in_block() / 32, sum);
+        warps.set(thread::in_block() / 32, sum);
     }
     shmem.block().sync();
     let mut total = 0.0;
     if thread::in_block() == 0 {
         let mut warp = 0;
         while warp < BLOCK / 32 {
-            total += layout.warps.get(warp);
+            total += warps.get(warp);
             warp += 1;
         }
     }

@@ -26,7 +26,6 @@ fn entry(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
     let first: Vec<_> = (0..param_types.len()).map(|i| format_ident!("first_{i}")).collect();
     let second: Vec<_> = (0..param_types.len()).map(|i| format_ident!("second_{i}")).collect();
     let marker = marker(kernel, &symbol);
-    let address = format!("{{{{ .reg .b64 t; mov.b64 t, {symbol}_param_0; cvta.param.u64 {{}}, t; }}}}");
     quote! {
         #marker
         #[cfg(target_arch = "nvptx64")]
@@ -43,18 +42,9 @@ fn entry(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
                     #second: <#param_types as __oxshmem::KernelParam>::R1,
                 )*
             ) {
-                let param: u64;
-                // SAFETY: takes the address of this entry's own first parameter.
-                unsafe {
-                    ::core::arch::asm!(
-                        #address,
-                        out(reg64) param,
-                        options(pure, nomem, nostack, preserves_flags),
-                    );
-                }
                 // SAFETY: the host launched this entry with its context and the parameters' own pieces.
                 #function #turbofish (
-                    unsafe { <#context as __oxshmem::Context>::from_abi(context, param) },
+                    unsafe { <#context as __oxshmem::KernelContext>::from_abi(context) },
                     #(unsafe { <#param_types as __oxshmem::KernelParam>::from_raw(#first, #second) },)*
                 )
             }
@@ -83,7 +73,7 @@ fn marker(kernel: &Kernel<'_>, symbol: &str) -> TokenStream {
         text += " local=allow";
     }
     let mut operands = quote! {
-        collective = const <#context as ::oxshmem_device::__private::Context>::COLLECTIVE as u32,
+        collective = const <#context as ::oxshmem_device::__private::KernelContext>::COLLECTIVE as u32,
     };
     if let Some(layout) = &arguments.shared {
         text += " shared={shared}";

@@ -60,7 +60,7 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
         names.iter().map(|name| format_ident!("{}", name.to_string().trim_start_matches("r#"))).collect();
     let param = |ty: &&Type| quote_spanned!(ty.span() => <#ty as __oxshmem::KernelParam>);
     let traits: Vec<_> = param_types.iter().map(|ty| param(ty)).collect();
-    let context_trait = quote_spanned!(context.span() => <#context as __oxshmem::Context>);
+    let context_trait = quote_spanned!(context.span() => <#context as __oxshmem::KernelContext>);
     let launch_doc = format!(
         "Starts `{name}` on the default stream of `on` and returns without waiting.\n\n# Errors\n\
          What the launcher says; nothing has run then."
@@ -90,7 +90,7 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
                 unsafe fn run_thread(context: __oxshmem::ContextAbi, raw: Self::Raw) {
                     // SAFETY: the caller gives a launch's context and its checked parameters.
                     #name #turbofish (
-                        unsafe { #context_trait::from_abi(context, 0) },
+                        unsafe { #context_trait::from_abi(context) },
                         #(unsafe { #traits::from_raw(raw.#indices.0, raw.#indices.1) },)*
                     )
                 }

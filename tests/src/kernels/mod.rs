@@ -17,8 +17,11 @@ pub mod scope {
     pub const BLOCK: u32 = 2;
     /// The grid.
     pub const GRID: u32 = 3;
+    /// Two warps: the first of the grid.
+    pub const WARPS: u32 = 4;
     /// All of them, with their names.
-    pub const ALL: [(u32, &str); 4] = [(THREAD, "thread"), (WARP, "warp"), (BLOCK, "block"), (GRID, "grid")];
+    pub const ALL: [(u32, &str); 5] =
+        [(THREAD, "thread"), (WARP, "warp"), (WARPS, "warps"), (BLOCK, "block"), (GRID, "grid")];
 }
 
 /// Calls `$op` on the scope number `$scope`, by exactly the threads that belong to the first such scope.
@@ -37,6 +40,14 @@ macro_rules! at_scope {
                 if first_block && thread < 32 {
                     let $s = $shmem.warp();
                     $op
+                }
+            }
+            $crate::kernels::scope::WARPS => {
+                if first_block {
+                    let $s = $shmem.warps(2);
+                    if thread < 64 {
+                        $op
+                    }
                 }
             }
             $crate::kernels::scope::BLOCK => {

@@ -40,13 +40,13 @@ shared! {
 pub fn through_shared(shmem: Collective, data: Sym<[u32]>, pe: u32) {
     let tile = Tile::of(shmem).tile;
     let block = shmem.block();
-    block.get(tile, data, pe);
+    block.get(&tile, data, pe);
     let mut i = thread::in_block();
     while i < tile.len() {
         tile.set(i, tile.get(i) + 1);
         i += thread::per_block();
     }
-    block.put(data, tile, pe);
+    block.put(data, &tile, pe);
 }
 
 /// Puts a thread's own array.

@@ -88,3 +88,25 @@ pub(crate) unsafe fn load_acquire_gpu_u32(address: u64) -> u32 {
     // SAFETY: the caller vouches for the address; all accesses to it are atomic.
     unsafe { (*(address as *const AtomicU32)).load(Ordering::Acquire) }
 }
+
+/// `atom.acq_rel.cta.shared.add`.
+///
+/// # Safety
+/// `address` is aligned and lies in the block's shared memory.
+pub(crate) unsafe fn arrive_shared_u32(address: u64, value: u32) -> u32 {
+    current().instruction(Instruction::Arrive);
+    // SAFETY: shared memory belongs to one block, whose threads share one OS thread.
+    unsafe {
+        let word = address as *mut u32;
+        word.replace((*word).wrapping_add(value))
+    }
+}
+
+/// `ld.acquire.cta.shared`.
+///
+/// # Safety
+/// As [`arrive_shared_u32`].
+pub(crate) unsafe fn load_acquire_shared_u32(address: u64) -> u32 {
+    // SAFETY: as in `arrive_shared_u32`.
+    unsafe { (address as *const u32).read() }
+}

@@ -8,6 +8,9 @@ use crate::abi::Operation;
 use core::panic::Location;
 use std::cell::Cell;
 
+/// Bytes of shared memory that every block has besides what its launch gave, for the barriers of its warps.
+pub const SCRATCH_BYTES: u32 = 528;
+
 /// Where a kernel thread stands: its indices and the launch's dimensions, x, y, z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
@@ -66,6 +69,8 @@ pub enum Instruction {
     },
     /// `fence.sc.sys`.
     Fence,
+    /// The arrival at a barrier of some warps, in shared memory.
+    Arrive,
 }
 
 /// How an access is ordered; scope is `.sys` unless the name says otherwise.
@@ -116,6 +121,8 @@ pub trait Hooks {
     fn active_lanes(&self) -> u32;
     /// Address and size in bytes of the block's dynamic shared memory.
     fn shared(&self) -> (u64, u32);
+    /// Address of the block's [`SCRATCH_BYTES`] of shared memory that the launch did not ask for, aligned to 16.
+    fn scratch(&self) -> u64;
     /// The device's clock, in the unit of [`ContextAbi::deadline`](crate::abi::ContextAbi::deadline).
     fn now(&self) -> u64;
     /// Ends the running thread by unwinding its coroutine.

@@ -98,3 +98,31 @@ pub(crate) unsafe fn load_acquire_gpu_u32(address: u64) -> u32 {
     };
     value
 }
+
+/// `atom.acq_rel.cta.shared.add`: the arrival at a barrier of some warps.
+///
+/// # Safety
+/// `address` is an aligned shared-window address inside the block's allocation.
+#[inline(always)]
+pub(crate) unsafe fn arrive_shared_u32(address: u64, value: u32) -> u32 {
+    let old: u32;
+    // SAFETY: the caller vouches for the address.
+    unsafe {
+        asm!("atom.acq_rel.cta.shared.add.u32 {}, [{}], {};", out(reg32) old, in(reg32) address as u32, in(reg32) value, options(nostack))
+    };
+    old
+}
+
+/// `ld.acquire.cta.shared`: the poll of a barrier of some warps.
+///
+/// # Safety
+/// As [`arrive_shared_u32`].
+#[inline(always)]
+pub(crate) unsafe fn load_acquire_shared_u32(address: u64) -> u32 {
+    let value: u32;
+    // SAFETY: the caller vouches for the address.
+    unsafe {
+        asm!("ld.acquire.cta.shared.b32 {}, [{}];", out(reg32) value, in(reg32) address as u32, options(nostack))
+    };
+    value
+}

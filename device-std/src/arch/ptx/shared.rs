@@ -1,8 +1,22 @@
-//! Dynamic shared memory, declared once for every kernel; the launch sets its size.
+//! Dynamic shared memory, declared once for every kernel, whose size the launch sets; and a little static shared memory
+//! of this crate's own, which only kernels have that use it.
 
 use core::arch::{asm, global_asm};
 
 global_asm!(".extern .shared .align 128 .b8 oxshmem_dynamic_shared[];");
+global_asm!(".shared .align 16 .b8 oxshmem_scratch[528];");
+
+/// The block's own slot; those before it are the warps'.
+pub(crate) const BLOCK_SLOT: u32 = 32;
+
+/// Shared-window address of a 16-byte slot of scratch memory: 32 for the warps, and the block's. Not zero at first.
+#[inline(always)]
+pub(crate) fn scratch(slot: u32) -> u64 {
+    let address: u32;
+    // SAFETY: takes the address of a declared symbol.
+    unsafe { asm!("mov.u32 {}, oxshmem_scratch;", out(reg32) address, options(pure, nomem, nostack)) };
+    u64::from(address + 16 * slot)
+}
 
 /// Shared-window address of the block's dynamic shared memory.
 #[inline(always)]

@@ -1,0 +1,63 @@
+//! The whole grid.
+
+use super::{Block, Scope};
+use crate::abi::{Cause, Operation, control};
+use crate::arch::{Word, thread};
+use crate::barrier::{grid_barrier, grid_word};
+use crate::context::Shmem;
+use crate::fault::Fault;
+use crate::poll::Polled;
+use crate::thread as indices;
+
+/// The threads of all blocks of the launch. Only on [`Collective`](crate::Collective).
+#[derive(Clone, Copy, Debug)]
+pub struct Grid;
+
+impl Scope for Grid {
+    #[inline(always)]
+    fn rank(self) -> u64 {
+        u64::from(indices::block()) * u64::from(indices::per_block()) + u64::from(indices::in_block())
+    }
+    #[inline(always)]
+    fn size(self) -> u64 {
+        u64::from(indices::blocks()) * u64::from(indices::per_block())
+    }
+    #[inline(always)]
+    fn leads(self) -> bool {
+        indices::block() == 0 && indices::in_block() == 0
+    }
+    #[inline(always)]
+    fn polls(self) -> bool {
+        indices::in_block() == 0
+    }
+    #[inline(always)]
+    fn sync(self, shmem: Shmem) {
+        thread::block_barrier();
+        let polled = if self.polls() { grid_barrier(shmem) } else { Polled::Held };
+        Block.join(shmem, polled, |seen| Fault {
+            peer: shmem.my_pe(),
+            offset: grid_word(shmem),
+            expected: u64::from(indices::blocks()),
+            seen,
+            ..Fault::new(Cause::Deadline, Operation::GridSync)
+        });
+    }
+    #[inline(always)]
+    fn join(self, shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+        Block.join(shmem, polled, expired);
+        self.sync(shmem);
+    }
+    #[inline(always)]
+    fn share(self, shmem: Shmem, value: u64) -> u64 {
+        let address = shmem.abi.heap_base + grid_word(shmem) + control::GRID_SHARED;
+        if self.leads() {
+            // SAFETY: the launch's own slot in the own control area.
+            unsafe { u64::store_relaxed(address, value) };
+        }
+        self.sync(shmem);
+        // SAFETY: as above.
+        let value = unsafe { u64::load_relaxed(address) };
+        self.sync(shmem);
+        value
+    }
+}

@@ -1,0 +1,176 @@
+//! Scopes: who performs an operation together. A scope is a value made by the context; operations are its
+//! methods, and all threads of the scope call them together with the same arguments.
+
+mod block;
+mod grid;
+mod thread;
+mod warp;
+mod warps;
+
+use crate::abi::Operation;
+use crate::arch::order;
+use crate::context::{Collective, Context, Shmem};
+use crate::fault::{Fault, fail};
+use crate::poll::Polled;
+use crate::sym::Span;
+
+pub use block::Block;
+pub use grid::Grid;
+pub use thread::Thread;
+pub use warp::Warp;
+pub use warps::Warps;
+
+/// A context seen from a scope. Made by `shmem.thread()`, `.warp()`, `.warps(n)`, `.block()` and `.grid()`.
+#[derive(Clone, Copy, Debug)]
+pub struct Scoped<S, C> {
+    pub(crate) context: C,
+    pub(crate) scope: S,
+}
+
+impl<S: Scope, C: Context> Scoped<S, C> {
+    #[inline(always)]
+    pub(crate) fn new(context: C, scope: S) -> Self {
+        Self { context, scope }
+    }
+
+    /// The initiating context.
+    #[inline(always)]
+    pub(crate) fn shmem(self) -> Shmem {
+        self.context.shmem()
+    }
+
+    /// Address here of the copy of `span` that PE `pe` of this context has; ends the kernel thread if there is none.
+    #[inline(always)]
+    pub(crate) fn remote(self, span: Span, pe: u32, operation: Operation) -> u64 {
+        self.shmem().remote_address(span, self.context, pe, operation)
+    }
+
+    /// Joins the scope's threads before something that covers what they did: what each has in flight through the
+    /// bulk engine is complete first.
+    #[inline(always)]
+    pub(crate) fn settle(self) {
+        self.scope.sync(self.shmem());
+    }
+
+    /// The calling thread's number in the scope, from 0.
+    #[inline(always)]
+    pub fn rank(self) -> u64 {
+        self.scope.rank()
+    }
+
+    /// How many threads the scope has.
+    #[inline(always)]
+    pub fn size(self) -> u64 {
+        self.scope.size()
+    }
+
+    /// Whether the calling thread is the scope's leader (number 0).
+    #[inline(always)]
+    pub fn is_leader(self) -> bool {
+        self.scope.leads()
+    }
+
+    /// Joins the scope's threads: what each wrote before is visible to all after. At grid scope and among
+    /// [`warps`](Shmem::warps) this is a barrier that polls, bounded by the deadline.
+    #[inline(always)]
+    pub fn sync(self) {
+        self.scope.sync(self.shmem());
+    }
+}
+
+macro_rules! scopes {
+    ($context:ty) => {
+        impl $context {
+            /// The calling thread alone.
+            #[inline(always)]
+            pub fn thread(self) -> Scoped<Thread, Self> {
+                Scoped::new(self, Thread)
+            }
+
+            /// The calling thread's warp; all its threads call together.
+            #[inline(always)]
+            pub fn warp(self) -> Scoped<Warp, Self> {
+                Scoped::new(self, Warp)
+            }
+
+            /// The block's warps in groups of `n`, of which this is the calling thread's; the last group has what is
+            /// left. All threads of the *block* call `warps` together, because it prepares what the groups join at;
+            /// operations are then called by all threads of a group together. A later call replaces the groups
+            /// of an earlier one.
+            ///
+            /// `n` of 0 ends the kernel with an error record.
+            #[inline(always)]
+            pub fn warps(self, n: u32) -> Scoped<Warps, Self> {
+                Scoped::new(self, Warps::new(self.shmem(), n))
+            }
+
+            /// The calling thread's block; all its threads call together.
+            #[inline(always)]
+            pub fn block(self) -> Scoped<Block, Self> {
+                Scoped::new(self, Block)
+            }
+        }
+    };
+}
+scopes!(Shmem);
+scopes!(Collective);
+
+impl Collective {
+    /// All threads of the grid; all of them call together.
+    #[inline(always)]
+    pub fn grid(self) -> Scoped<Grid, Self> {
+        Scoped::new(self, Grid)
+    }
+}
+
+/// One of [`Thread`], [`Warp`], [`Warps`], [`Block`], [`Grid`].
+pub trait Scope: Copy + 'static + sealed::Sealed {
+    /// The calling thread's number in the scope.
+    #[doc(hidden)]
+    fn rank(self) -> u64;
+    /// Threads in the scope.
+    #[doc(hidden)]
+    fn size(self) -> u64;
+    /// Whether the calling thread posts for the scope.
+    #[doc(hidden)]
+    fn leads(self) -> bool;
+    /// Whether the calling thread polls: the leader, at grid scope the first thread of each block.
+    #[doc(hidden)]
+    fn polls(self) -> bool;
+    /// Joins the scope.
+    #[doc(hidden)]
+    fn sync(self, shmem: Shmem);
+    /// Joins the scope after a wait by the threads that poll. If one of them gave up, none returns, and the
+    /// one whose time ran out reports `expired` of what it saw.
+    #[doc(hidden)]
+    fn join(self, shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault);
+    /// Joins the scope and gives the leader's `value` to all.
+    #[doc(hidden)]
+    fn share(self, shmem: Shmem, value: u64) -> u64;
+    /// Joins the scope and gives the leader's `holds` to all.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn agree(self, shmem: Shmem, holds: bool) -> bool {
+        self.share(shmem, holds.into()) != 0
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Thread {}
+    impl Sealed for super::Warp {}
+    impl Sealed for super::Warps {}
+    impl Sealed for super::Block {}
+    impl Sealed for super::Grid {}
+}
+
+/// Ends the calling thread if the wait of its scope was given up.
+#[inline(always)]
+fn end_if_given_up(shmem: Shmem, given_up: bool, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+    if given_up {
+        match polled {
+            Polled::Expired(seen) => fail(shmem, expired(seen)),
+            _ => order::exit(),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! One thread.
+
+use super::{Scope, end_if_given_up};
+use crate::context::Shmem;
+use crate::fault::Fault;
+use crate::poll::Polled;
+
+/// One thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Thread;
+
+impl Scope for Thread {
+    #[inline(always)]
+    fn rank(self) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn size(self) -> u64 {
+        1
+    }
+    #[inline(always)]
+    fn leads(self) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn polls(self) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn sync(self, _: Shmem) {}
+    #[inline(always)]
+    fn join(self, shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+        end_if_given_up(shmem, !matches!(polled, Polled::Held), polled, expired);
+    }
+    #[inline(always)]
+    fn share(self, _: Shmem, value: u64) -> u64 {
+        value
+    }
+}

@@ -5,8 +5,8 @@ use oxshmem_device::hooks::Instruction;
 
 /// Numbers that [`Operation`] may have, with room to grow.
 pub(crate) const OPERATIONS: usize = 64;
-/// Loads, stores, atomics, fences.
-pub(crate) const INSTRUCTIONS: usize = 4;
+/// Loads, stores, atomics, fences, arrivals.
+pub(crate) const INSTRUCTIONS: usize = 5;
 
 /// Counts of one device. Operations count per calling thread: a block's put is one per thread of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Statistics {
     pub atomics: u64,
     /// `fence.sc.sys`.
     pub fences: u64,
+    /// Arrivals at barriers of some warps.
+    pub arrivals: u64,
     pub(crate) operations: [u64; OPERATIONS],
 }
 
@@ -41,6 +43,7 @@ impl Default for Statistics {
             stores: 0,
             atomics: 0,
             fences: 0,
+            arrivals: 0,
             operations: [0; OPERATIONS],
         }
     }

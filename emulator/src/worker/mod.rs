@@ -278,11 +278,13 @@ impl Worker {
 
     /// Makes the counts visible.
     fn report(&mut self) {
-        let [loads, stores, atomics, fences] = self.current.instructions.each_ref().map(|c| c.get());
+        let [loads, stores, atomics, fences, arrivals] =
+            self.current.instructions.each_ref().map(|c| c.get());
         self.statistics.loads = loads;
         self.statistics.stores = stores;
         self.statistics.atomics = atomics;
         self.statistics.fences = fences;
+        self.statistics.arrivals = arrivals;
         self.statistics.operations = self.current.operations.each_ref().map(|c| c.get());
         *self.device.statistics.lock().unwrap_or_else(PoisonError::into_inner) = self.statistics;
     }

@@ -196,6 +196,34 @@ numbered! {
         Shared = 18 => "shared memory",
         /// A barrier of some warps of a block.
         WarpsSync = 19 => "warps sync",
+        /// `put_nbi`.
+        PutNbi = 40 => "put_nbi",
+        /// `get_nbi`, `get_array_nbi`.
+        GetNbi = 41 => "get_nbi",
+        /// `put_signal_nbi`.
+        PutSignalNbi = 42 => "put_signal_nbi",
+        /// `iput`.
+        Iput = 43 => "iput",
+        /// `iput_nbi`.
+        IputNbi = 44 => "iput_nbi",
+        /// `iget`.
+        Iget = 45 => "iget",
+        /// `iget_nbi`.
+        IgetNbi = 46 => "iget_nbi",
+        /// `g_nbi`.
+        GNbi = 47 => "g_nbi",
+        /// `gather`.
+        Gather = 48 => "gather",
+        /// `gather_nbi`.
+        GatherNbi = 49 => "gather_nbi",
+        /// `flush`.
+        Flush = 50 => "flush",
+        /// `pe_fence`.
+        PeFence = 51 => "pe_fence",
+        /// `pe_quiet`.
+        PeQuiet = 52 => "pe_quiet",
+        /// `sync_all`.
+        SyncAll = 53 => "sync_all",
     }
 }
 

@@ -53,8 +53,8 @@ pub(crate) struct BarrierRound {
 
 impl BarrierRound {
     #[inline(always)]
-    pub(crate) fn fault(self, seen: u64) -> Fault {
-        let fault = Fault { peer: self.from, seen, ..Fault::new(Cause::Deadline, Operation::BarrierAll) };
+    pub(crate) fn fault(self, seen: u64, operation: Operation) -> Fault {
+        let fault = Fault { peer: self.from, seen, ..Fault::new(Cause::Deadline, operation) };
         Fault {
             cmp: Cmp::Ge as u32,
             offset: control::BARRIER_FLAGS + 8 * self.round,
@@ -68,15 +68,13 @@ impl BarrierRound {
 ///
 /// | step | edge |
 /// |---|---|
-/// | `fence.sc.sys` | this PE's earlier puts are complete (quiet) |
 /// | round k: `st.release.sys` of the epoch to flag k of PE `me + 2^k` | release of all that this thread has seen, cumulatively |
 /// | round k: `ld.relaxed.sys` of the own flag k until it reaches the epoch, then `ld.acquire.sys` | acquire of PE `me - 2^k` and of what it had acquired |
 ///
 /// The epoch is in the control area, 64-bit and monotonic, so launches, graphs and streams may follow each
 /// other without a reset. One caller per PE at a time.
 #[inline(always)]
-pub(crate) fn all_pes_barrier(shmem: Shmem) -> (Polled, BarrierRound) {
-    order::fence_sc_sys();
+pub(crate) fn all_pes_barrier(shmem: Shmem, operation: Operation) -> (Polled, BarrierRound) {
     let base = shmem.abi.heap_base;
     // SAFETY: the own control area; one caller per PE at a time.
     let epoch = 1 + unsafe { u64::load_relaxed(base + control::BARRIER) };
@@ -91,7 +89,7 @@ pub(crate) fn all_pes_barrier(shmem: Shmem) -> (Polled, BarrierRound) {
         let flag = control::BARRIER_FLAGS + 8 * round;
         let peer = shmem.peer_base(to);
         if peer == 0 {
-            fail(shmem, Fault { peer: to, ..Fault::new(Cause::NoPath, Operation::BarrierAll) });
+            fail(shmem, Fault { peer: to, ..Fault::new(Cause::NoPath, operation) });
         }
         // SAFETY: a flag in a mapped peer's control area.
         unsafe { memory::store_release_u64(peer + flag, epoch) };

@@ -38,8 +38,10 @@ pub mod scope;
 mod seam;
 pub mod shared;
 pub mod signal;
+pub mod stage;
 pub mod sym;
 pub mod thread;
+pub mod tile;
 pub mod wait;
 pub mod warp;
 

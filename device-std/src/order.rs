@@ -1,49 +1,83 @@
-//! Ordering and completion: `fence`, `quiet`, `barrier_all`.
+//! Ordering and completion: `fence`, `quiet`, `flush`, `barrier_all`, `sync_all`.
 //!
-//! On the fast path the fence is `fence.sc.sys` for both: acquire-release would let a later get pass an
-//! earlier put, and lets two PEs' puts to one place be delivered in different orders.
+//! | operation | at the caller | at the targets |
+//! |---|---|---|
+//! | [`fence`](Scoped::fence), [`pe_fence`](Scoped::pe_fence) | – | what the scope did before arrives before what its leader does after |
+//! | [`flush`](Scoped::flush) | sources may be reused | – |
+//! | [`quiet`](Scoped::quiet), [`pe_quiet`](Scoped::pe_quiet) | sources may be reused, destinations are valid | all is visible |
+//! | [`barrier_all`](Scoped::barrier_all) | as `quiet` | as `quiet`, and every PE has come |
+//! | [`sync_all`](Scoped::sync_all) | – | the stores of every PE are visible to all, and every PE has come |
+//!
+//! | step | thread | edge |
+//! |---|---|---|
+//! | `cp.async.bulk.wait_group 0` | all | the bulk engine's stores are no program order: only their completion is (PTX ISA 9.7.9.25) |
+//! | scope barrier | all | joins them to the leader |
+//! | `fence.sc.sys` | leader | acquire-release would let a later get pass an earlier put, and two PEs' puts to one place be delivered in different orders (PTX ISA 8.10.6) |
+//! | scope barrier; not of `fence` | all | nobody goes on before |
 
 use crate::abi::Operation;
-use crate::arch::order;
+use crate::arch::{bulk, order};
 use crate::barrier::{BarrierRound, all_pes_barrier};
 use crate::context::{Context, MayWait};
 use crate::poll::Polled;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
+use crate::sym::Span;
 
 impl<S: Scope, C: Context> Scoped<S, C> {
     /// Orders delivery: what this scope put, stored, signalled or updated before reaches each PE before what
-    /// the scope's *leader* sends there afterwards. Other threads of the scope use a strong signal. All
-    /// threads of the scope call it. (OpenSHMEM 1.6, 9.12.1.)
+    /// the scope's *leader* sends there afterwards. Other threads of the scope use a strong signal. It orders no gets.
+    /// All threads of the scope call it. (OpenSHMEM 1.6, 9.12.1.)
     #[inline(always)]
     #[track_caller]
     pub fn fence(self) {
-        let shmem = self.shmem();
-        seam::operation(Operation::Fence, 0, 0, shmem.my_pe());
-        self.settle();
-        if self.scope.leads() {
-            order::fence_sc_sys();
-        }
+        seam::operation(Operation::Fence, 0, 0, self.shmem().my_pe());
+        self.order();
+    }
+
+    /// As [`fence`](Self::fence), of what goes to `pe` only.
+    #[inline(always)]
+    #[track_caller]
+    pub fn pe_fence(self, pe: u32) {
+        seam::operation(Operation::PeFence, 0, 0, pe);
+        self.remote(Span::START, pe, Operation::PeFence);
+        self.order();
     }
 
     /// Completes: when it returns, everything that this scope put, stored, signalled or updated before is
-    /// visible at its target, and all sources may be reused. All threads of the scope call it.
+    /// visible at its target, what it got is there, and all sources may be reused. All threads of the scope call it.
     /// (OpenSHMEM 1.6, 9.12.2.)
     #[inline(always)]
     #[track_caller]
     pub fn quiet(self) {
-        let shmem = self.shmem();
-        seam::operation(Operation::Quiet, 0, 0, shmem.my_pe());
-        self.settle();
-        if self.scope.leads() {
-            order::fence_sc_sys();
-        }
-        self.settle();
+        seam::operation(Operation::Quiet, 0, 0, self.shmem().my_pe());
+        self.order();
+        self.sync();
     }
 
-    /// Quiet, then waits until every PE has called it: afterwards each sees what all did before. On each PE
-    /// one thread, warp, block or grid at a time may be in it, all threads of it together.
-    /// (OpenSHMEM 1.6, 9.10.1.)
+    /// As [`quiet`](Self::quiet), of what went to or came from `pe` only. (OpenSHMEM 1.6, 9.12.3.)
+    #[inline(always)]
+    #[track_caller]
+    pub fn pe_quiet(self, pe: u32) {
+        seam::operation(Operation::PeQuiet, 0, 0, pe);
+        self.remote(Span::START, pe, Operation::PeQuiet);
+        self.order();
+        self.sync();
+    }
+
+    /// When it returns, the sources of all non-blocking puts of this scope may be reused. It says nothing of their
+    /// targets, and does not complete gets. All threads of the scope call it.
+    #[inline(always)]
+    #[track_caller]
+    pub fn flush(self) {
+        seam::operation(Operation::Flush, 0, 0, self.shmem().my_pe());
+        bulk::wait_reads();
+        self.sync();
+    }
+
+    /// Quiet, then waits until every PE of the job has called it: afterwards each sees what all did before. On each PE
+    /// one thread, warp, block or grid at a time may be in it, all threads of it together. Through a team it is
+    /// the job's barrier all the same. (OpenSHMEM 1.6, 9.10.1.)
     ///
     /// Does not return if the deadline passes or a peer fails.
     #[inline(always)]
@@ -52,11 +86,47 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        let shmem = self.shmem();
-        seam::operation(Operation::BarrierAll, 0, 0, shmem.my_pe());
+        seam::operation(Operation::BarrierAll, 0, 0, self.shmem().my_pe());
         self.settle();
-        let (polled, round) =
-            if self.scope.leads() { all_pes_barrier(shmem) } else { (Polled::Held, BarrierRound::default()) };
-        self.scope.join(shmem, polled, |seen| round.fault(seen));
+        if self.is_leader() {
+            order::fence_sc_sys();
+        }
+        self.all_pes(Operation::BarrierAll);
+    }
+
+    /// Waits until every PE of the job has called it, and makes the *stores* of each visible to all: those to its own
+    /// memory and through [`ptr`](crate::Shmem::ptr). It does not complete puts, gets or atomics. Callers as those of
+    /// [`barrier_all`](Self::barrier_all), with which it shares its turn. (OpenSHMEM 1.6, 9.10.3.)
+    ///
+    /// Does not return if the deadline passes or a peer fails.
+    #[inline(always)]
+    #[track_caller]
+    pub fn sync_all(self)
+    where
+        C: MayWait,
+    {
+        seam::operation(Operation::SyncAll, 0, 0, self.shmem().my_pe());
+        self.sync();
+        self.all_pes(Operation::SyncAll);
+    }
+
+    /// Joins the scope, and fences by its leader.
+    #[inline(always)]
+    fn order(self) {
+        self.settle();
+        if self.is_leader() {
+            order::fence_sc_sys();
+        }
+    }
+
+    #[inline(always)]
+    fn all_pes(self, operation: Operation) {
+        let shmem = self.shmem();
+        let (polled, round) = if self.is_leader() {
+            all_pes_barrier(shmem, operation)
+        } else {
+            (Polled::Held, BarrierRound::default())
+        };
+        self.scope.join(shmem, polled, |seen| round.fault(seen, operation));
     }
 }

@@ -64,7 +64,7 @@ impl<T: Pod, const N: usize> SharedField for [T; N] {
 
 /// The full address of a byte of the block's shared memory.
 #[inline(always)]
-fn wide(offset: u32) -> u64 {
+pub(crate) fn wide(offset: u32) -> u64 {
     shared::base() + u64::from(offset)
 }
 
@@ -157,6 +157,11 @@ impl<T: Pod> SharedSlice<T> {
     #[inline(always)]
     pub(crate) fn address(&self) -> u64 {
         self.address
+    }
+
+    #[inline(always)]
+    pub(crate) fn shmem(&self) -> Shmem {
+        self.shmem
     }
 
     #[inline(always)]

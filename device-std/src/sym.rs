@@ -105,6 +105,9 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// The start of the heap.
+    pub(crate) const START: Self = Self { word: 0 };
+
     #[inline(always)]
     pub(crate) fn offset(self) -> u64 {
         self.word & OFFSET

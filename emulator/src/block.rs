@@ -15,7 +15,7 @@ use crate::thread::{self, Body, Current, Exchange, Frame, Response};
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::hooks::{Position, SCRATCH_BYTES};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
@@ -102,6 +102,7 @@ impl Block {
                 },
                 shared: (shared.address(), launch.shared_bytes),
                 scratch: shared.address() + scratch_offset(launch.shared_bytes),
+                bulk: RefCell::default(),
                 last: Cell::new(None),
             })
             .collect();

@@ -14,7 +14,7 @@ use crate::statistics::{self, INSTRUCTIONS, OPERATIONS};
 use core::panic::Location;
 use corosensei::{Coroutine, Yielder};
 use oxshmem_device::abi::{ContextAbi, Operation};
-use oxshmem_device::hooks::{Hooks, Instruction, OperationEvent, Position, Switch};
+use oxshmem_device::hooks::{BulkQueue, Hooks, Instruction, OperationEvent, Position, Switch};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -87,6 +87,8 @@ pub(crate) struct Frame {
     pub(crate) shared: (u64, u32),
     /// Address of the scratch memory.
     pub(crate) scratch: u64,
+    /// What it has in flight through the bulk copy engine.
+    pub(crate) bulk: RefCell<BulkQueue>,
     pub(crate) last: Cell<Option<LastOperation>>,
 }
 
@@ -308,6 +310,10 @@ impl Hooks for Current {
 
     fn shared(&self) -> (u64, u32) {
         self.frame().shared
+    }
+
+    fn bulk(&self, act: &mut dyn FnMut(&mut BulkQueue)) {
+        act(&mut self.frame().bulk.borrow_mut());
     }
 
     fn scratch(&self) -> u64 {

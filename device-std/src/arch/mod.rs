@@ -15,6 +15,7 @@ use host as imp;
 use ptx as imp;
 
 pub(crate) use imp::atomic;
+pub(crate) use imp::bulk;
 pub(crate) use imp::memory;
 pub(crate) use imp::order;
 pub(crate) use imp::shared;

@@ -1,86 +1,64 @@
-//! Remote memory access: `put`, `get`, `p`, `g`, `put_signal`, and the buffers they take.
+//! Remote memory access. All threads of the scope call an operation together with the same arguments, and each moves a
+//! part.
+//!
+//! | operation | at return | file |
+//! |---|---|---|
+//! | [`put`](crate::Scoped::put), [`iput`](crate::Scoped::iput), [`p`](crate::Scoped::p) | the source may be reused; the data arrives later, in any order | `put`, `strided`, `scalar` |
+//! | [`put_nbi`](crate::Scoped::put_nbi), [`iput_nbi`](crate::Scoped::iput_nbi) | nothing: the source is in use until [`flush`](crate::Scoped::flush) or [`quiet`](crate::Scoped::quiet) | `put`, `strided` |
+//! | [`put_signal`](crate::Scoped::put_signal), [`put_signal_nbi`](crate::Scoped::put_signal_nbi) | as the put; whoever sees the signal sees its data | `put_signal` |
+//! | [`get`](crate::Scoped::get), [`iget`](crate::Scoped::iget), [`gather`](crate::Scoped::gather), [`g`](crate::Scoped::g) | the data is there, for the whole scope | `get`, `strided`, `gather`, `scalar` |
+//! | [`get_nbi`](crate::Scoped::get_nbi), [`iget_nbi`](crate::Scoped::iget_nbi), [`gather_nbi`](crate::Scoped::gather_nbi), [`g_nbi`](crate::Scoped::g_nbi) | nothing: the destination is in use until `quiet` | `get`, `strided`, `gather`, `scalar` |
+//!
+//! [`put_staged`](crate::Scoped::put_staged) and [`get_staged`](crate::Scoped::get_staged) are `put` and `get` through
+//! the bulk copy engine (`staged`).
+//!
+//! Non-blocking operations between symmetric and local device memory give a plain [`Pending`]: the next `quiet` of the
+//! scope, or a barrier, completes them. Those with memory of the block or of the thread take it, and give it back with
+//! a [`PutRequest`] or [`GetRequest`]: see `request`.
+//!
+//! Source and target of one operation must not overlap in part; the same range twice is allowed (OpenSHMEM 1.6, 9.6).
 
-mod bulk;
+mod buffer;
+mod gather;
+mod get;
+mod put;
+mod put_signal;
+mod request;
 mod scalar;
+mod staged;
+mod strided;
 
-use crate::abi::Operation;
+pub use buffer::{Destination, LendDestination, LendSource, Source, WithinBlock};
+pub use request::{GetRequest, Pending, PutRequest};
+
+use crate::abi::{Cause, Operation};
 use crate::context::Shmem;
-use crate::copy::{GlobalSpace, PrivateSpace, SharedSpace, Space};
-use crate::global::Global;
-use crate::shared::SharedSlice;
+use crate::fault::{Fault, fail};
 use crate::sym::Sym;
 use bytemuck::Pod;
 
-/// Memory of the calling PE that a put reads: `Sym<[T]>`, `Global<[T]>`, a shared tile, or a thread's own `&[T]`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the source of this put",
-    label = "not a source of `{T}`",
-    note = "a source is `Sym<[T]>`, `Global<[T]>`, `&SharedSlice<T>` or, at thread scope, `&[T]`, with the same `T` as the destination"
-)]
-pub trait Source<T: Pod>: Copy + sealed::Buffer<T> {}
-
-/// Memory of the calling PE that a get writes: `Sym<[T]>`, `Global<[T]>` or a shared tile.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the destination of this get",
-    label = "not a destination of `{T}`",
-    note = "a destination is `Sym<[T]>`, `Global<[T]>` or `&SharedSlice<T>`, with the same `T` as the source"
-)]
-pub trait Destination<T: Pod>: Copy + sealed::Buffer<T> {}
-
-pub(crate) mod sealed {
-    use super::*;
-
-    /// Where a buffer lies.
-    #[expect(private_bounds, reason = "sealed: the space is this crate's business")]
-    pub trait Buffer<T> {
-        /// Its state space.
-        type Space: Space;
-        /// Address and elements; `operation` names the caller if the handle is invalid.
-        fn resolve(self, shmem: Shmem, operation: Operation) -> (u64, u64);
-    }
-
-    impl<T: Pod> Buffer<T> for Sym<[T]> {
-        type Space = GlobalSpace;
-        #[inline(always)]
-        fn resolve(self, shmem: Shmem, operation: Operation) -> (u64, u64) {
-            (shmem.own_address(self.span(), operation), self.len())
-        }
-    }
-    impl<T: Pod> Buffer<T> for Global<[T]> {
-        type Space = GlobalSpace;
-        #[inline(always)]
-        fn resolve(self, _: Shmem, _: Operation) -> (u64, u64) {
-            (self.address, self.len)
-        }
-    }
-    impl<T: Pod> Buffer<T> for &SharedSlice<T> {
-        type Space = SharedSpace;
-        #[inline(always)]
-        fn resolve(self, _: Shmem, _: Operation) -> (u64, u64) {
-            (self.address(), u64::from(self.len()))
-        }
-    }
-    impl<T: Pod> Buffer<T> for &[T] {
-        type Space = PrivateSpace;
-        #[inline(always)]
-        fn resolve(self, _: Shmem, _: Operation) -> (u64, u64) {
-            (self.as_ptr() as u64, self.len() as u64)
-        }
-    }
-    impl<T: Pod, const N: usize> Buffer<T> for &[T; N] {
-        type Space = PrivateSpace;
-        #[inline(always)]
-        fn resolve(self, _: Shmem, _: Operation) -> (u64, u64) {
-            (self.as_ptr() as u64, N as u64)
-        }
+/// Ends the calling thread if the lengths of a copy differ.
+#[inline(always)]
+fn same_length(shmem: Shmem, target: u64, source: u64, offset: u64, pe: u32, operation: Operation) {
+    if target != source {
+        let fault = Fault { peer: pe, offset, ..Fault::new(Cause::LengthMismatch, operation) };
+        fail(shmem, Fault { expected: target, seen: source, ..fault });
     }
 }
 
-impl<T: Pod> Source<T> for Sym<[T]> {}
-impl<T: Pod> Source<T> for Global<[T]> {}
-impl<T: Pod> Source<T> for &SharedSlice<T> {}
-impl<T: Pod> Source<T> for &[T] {}
-impl<T: Pod, const N: usize> Source<T> for &[T; N] {}
-impl<T: Pod> Destination<T> for Sym<[T]> {}
-impl<T: Pod> Destination<T> for Global<[T]> {}
-impl<T: Pod> Destination<T> for &SharedSlice<T> {}
+/// Bytes that a handle names.
+#[inline(always)]
+fn bytes_of<T: Pod>(memory: Sym<[T]>) -> u64 {
+    memory.len() * size_of::<T>() as u64
+}
+
+/// How many of `len` elements the bulk engine can move: as many as are whole 16-byte words.
+#[inline(always)]
+fn engine_part<T>(len: u64) -> u64 {
+    let size = size_of::<T>() as u64;
+    // Elements in the smallest number of whole words: 16 over the largest power of two that divides both.
+    let group = const {
+        if size_of::<T>().trailing_zeros() >= 4 { 1 } else { 16 >> size_of::<T>().trailing_zeros() }
+    };
+    if size == 0 { 0 } else { len - len % group }
+}

@@ -8,7 +8,7 @@ mod warp;
 mod warps;
 
 use crate::abi::Operation;
-use crate::arch::order;
+use crate::arch::{bulk, order};
 use crate::context::{Collective, Context, Shmem};
 use crate::fault::{Fault, fail};
 use crate::poll::Polled;
@@ -49,6 +49,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     /// bulk engine is complete first.
     #[inline(always)]
     pub(crate) fn settle(self) {
+        bulk::wait_stores();
         self.scope.sync(self.shmem());
     }
 

@@ -4,6 +4,7 @@
 //! device's coroutines never change their operating-system thread. Without hooks every operation panics with
 //! a sentence that says to launch the kernel.
 
+pub use super::bulk::BulkQueue;
 use crate::abi::Operation;
 use core::panic::Location;
 use std::cell::Cell;
@@ -121,6 +122,8 @@ pub trait Hooks {
     fn active_lanes(&self) -> u32;
     /// Address and size in bytes of the block's dynamic shared memory.
     fn shared(&self) -> (u64, u32);
+    /// Calls `act` with what the running thread has in flight through the bulk copy engine.
+    fn bulk(&self, act: &mut dyn FnMut(&mut BulkQueue));
     /// Address of the block's [`SCRATCH_BYTES`] of shared memory that the launch did not ask for, aligned to 16.
     fn scratch(&self) -> u64;
     /// The device's clock, in the unit of [`ContextAbi::deadline`](crate::abi::ContextAbi::deadline).

@@ -5,6 +5,7 @@
 //! kernel whose accesses are ordered, as the API asks, has none.)
 
 pub(crate) mod atomic;
+pub(crate) mod bulk;
 pub mod hooks;
 pub(crate) mod memory;
 pub(crate) mod order;

@@ -5,6 +5,7 @@
 //! the stores in front of a release. Collective instructions are LLVM intrinsics, which stay convergent.
 
 pub(crate) mod atomic;
+pub(crate) mod bulk;
 pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod shared;

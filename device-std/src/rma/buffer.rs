@@ -1,0 +1,270 @@
+//! The memory of the calling PE that operations read and write, and who may use which.
+//!
+//! | buffer | scopes | blocking put, get | non-blocking put, get |
+//! |---|---|---|---|
+//! | `Sym<[T]>`, `Global<[T]>` | all | by value | by value: [`Pending`] |
+//! | [`SharedSlice<T>`] | within a block | borrowed | taken: [`PutRequest`], [`GetRequest`] |
+//! | [`Tile<T, S>`] of the scope | within a block | borrowed, by the bulk engine | taken, by the bulk engine |
+//! | a thread's own `[T]` | thread | borrowed | put: borrowed, captured at once |
+
+use super::request::{GetRequest, Pending, PutRequest};
+use crate::abi::Operation;
+use crate::context::{Context, Shmem};
+use crate::copy::{GlobalSpace, PrivateSpace, SharedSpace, Space};
+use crate::global::Global;
+use crate::scope::{Block, Scope, Scoped, Thread, Warp, Warps};
+use crate::shared::SharedSlice;
+use crate::sym::Sym;
+use crate::tile::Tile;
+use bytemuck::Pod;
+
+/// The scopes that lie in one block, whose shared memory they may use.
+#[diagnostic::on_unimplemented(
+    message = "shared memory belongs to one block: it cannot be used at `{Self}` scope",
+    label = "reaches beyond the block",
+    note = "use a scope of the block: `thread`, `warp`, `warps`, `block`"
+)]
+pub trait WithinBlock: Scope {}
+impl WithinBlock for Thread {}
+impl WithinBlock for Warp {}
+impl WithinBlock for Warps {}
+impl WithinBlock for Block {}
+
+/// Memory of the calling PE that a put of scope `S` reads: `Sym<[T]>`, `Global<[T]>`, `&SharedSlice<T>`, `&Tile<T, S>`
+/// or, at thread scope, a thread's own `&[T]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the source of this put at `{S}` scope",
+    label = "not a source of `{T}`",
+    note = "a source is `Sym<[T]>`, `Global<[T]>`, `&SharedSlice<T>` within a block or, at thread scope, `&[T]`, with the same `T` as the destination"
+)]
+pub trait Source<T: Pod, S>: sealed::Buffer<T> {}
+
+/// Memory of the calling PE that a get of scope `S` writes: `Sym<[T]>`, `Global<[T]>`, `&SharedSlice<T>`,
+/// `&mut Tile<T, S>` or, at thread scope, a thread's own `&mut [T]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the destination of this get at `{S}` scope",
+    label = "not a destination of `{T}`",
+    note = "a destination is `Sym<[T]>`, `Global<[T]>`, `&SharedSlice<T>` within a block or, at thread scope, `&mut [T]`, with the same `T` as the source"
+)]
+pub trait Destination<T: Pod, S: Scope>: sealed::Buffer<T> {
+    /// Joins the scope when the data is there.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn landed<C: Context>(&mut self, scope: Scoped<S, C>) {
+        scope.sync();
+    }
+}
+
+/// What a non-blocking put of scope `S` reads: `Sym<[T]>`, `Global<[T]>`, a thread's own `&[T]` (captured at once), or
+/// a `SharedSlice<T>` or `Tile<T, S>`, which it takes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be lent to a non-blocking put at `{S}` scope",
+    label = "not a source of `{T}` that can be lent",
+    note = "pass shared memory by value: the put takes it and gives it back by `flush` or `quiet` of its request"
+)]
+pub trait LendSource<T: Pod, S>: sealed::Buffer<T> {
+    /// What the put gives back.
+    type Request;
+    /// Makes it.
+    #[doc(hidden)]
+    fn lend(self) -> Self::Request;
+}
+
+/// What a non-blocking get of scope `S` writes: `Sym<[T]>`, `Global<[T]>`, or a `SharedSlice<T>` or `Tile<T, S>`, which
+/// it takes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be lent to a non-blocking get at `{S}` scope",
+    label = "not a destination of `{T}` that can be lent",
+    note = "pass shared memory by value: the get takes it and gives it back by `quiet` of its request; for a thread's own array use `get_array_nbi`"
+)]
+pub trait LendDestination<T: Pod, S>: sealed::Buffer<T> {
+    /// What the get gives back.
+    type Request;
+    /// Makes it.
+    #[doc(hidden)]
+    fn lend(self) -> Self::Request;
+}
+
+pub(crate) mod sealed {
+    use super::*;
+
+    /// Where a buffer lies.
+    #[expect(private_bounds, reason = "sealed: the space is this crate's business")]
+    pub trait Buffer<T> {
+        /// Its state space.
+        type Space: Space;
+        /// Whether the bulk engine moves it.
+        const ENGINE: bool = false;
+        /// Address and elements; `operation` names the caller if the handle is invalid.
+        fn resolve(&self, shmem: Shmem, operation: Operation) -> (u64, u64);
+        /// Shared-memory address of the barrier on which the engine's loads complete.
+        #[inline(always)]
+        fn barrier(&self) -> u64 {
+            0
+        }
+        /// The engine loads into it now; `issued` by the calling thread.
+        #[inline(always)]
+        fn loading(&mut self, issued: bool) {
+            let _ = issued;
+        }
+    }
+
+    impl<T: Pod> Buffer<T> for Sym<[T]> {
+        type Space = GlobalSpace;
+        #[inline(always)]
+        fn resolve(&self, shmem: Shmem, operation: Operation) -> (u64, u64) {
+            (shmem.own_address(self.opaque().span(), operation), self.len())
+        }
+    }
+    impl<T: Pod> Buffer<T> for Global<[T]> {
+        type Space = GlobalSpace;
+        #[inline(always)]
+        fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
+            (self.address, self.len)
+        }
+    }
+    impl<T: Pod> Buffer<T> for SharedSlice<T> {
+        type Space = SharedSpace;
+        #[inline(always)]
+        fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
+            (self.address(), u64::from(self.len()))
+        }
+    }
+    impl<T: Pod> Buffer<T> for &SharedSlice<T> {
+        type Space = SharedSpace;
+        #[inline(always)]
+        fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
+            (self.address(), u64::from(self.len()))
+        }
+    }
+    impl<T: Pod, S> Buffer<T> for Tile<T, S> {
+        type Space = SharedSpace;
+        const ENGINE: bool = true;
+        #[inline(always)]
+        fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
+            (self.address(), u64::from(self.len()))
+        }
+        #[inline(always)]
+        fn barrier(&self) -> u64 {
+            Tile::barrier(self)
+        }
+        #[inline(always)]
+        fn loading(&mut self, issued: bool) {
+            Tile::loading(self, issued);
+        }
+    }
+    impl<T: Pod, S> Buffer<T> for &Tile<T, S> {
+        type Space = SharedSpace;
+        const ENGINE: bool = true;
+        #[inline(always)]
+        fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
+            (self.address(), u64::from(self.len()))
+        }
+    }
+    impl<T: Pod, S> Buffer<T> for &mut Tile<T, S> {
+        type Space = SharedSpace;
+        const ENGINE: bool = true;
+        #[inline(always)]
+        fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
+            (self.address(), u64::from(self.len()))
+        }
+        #[inline(always)]
+        fn barrier(&self) -> u64 {
+            Tile::barrier(self)
+        }
+        #[inline(always)]
+        fn loading(&mut self, issued: bool) {
+            Tile::loading(self, issued);
+        }
+    }
+
+    macro_rules! private {
+        ($([$($generics:tt)*] $ty:ty;)*) => {
+            $(
+                impl<T: Pod, $($generics)*> Buffer<T> for $ty {
+                    type Space = PrivateSpace;
+                    #[inline(always)]
+                    fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
+                        (self.as_ptr() as u64, self.len() as u64)
+                    }
+                }
+            )*
+        };
+    }
+    private! {
+        [] &[T];
+        [] &mut [T];
+        [const N: usize] &[T; N];
+        [const N: usize] &mut [T; N];
+    }
+}
+
+impl<T: Pod, S: Scope> Source<T, S> for Sym<[T]> {}
+impl<T: Pod, S: Scope> Source<T, S> for Global<[T]> {}
+impl<T: Pod, S: WithinBlock> Source<T, S> for &SharedSlice<T> {}
+impl<T: Pod, S: WithinBlock> Source<T, S> for &Tile<T, S> {}
+impl<T: Pod> Source<T, Thread> for &[T] {}
+impl<T: Pod, const N: usize> Source<T, Thread> for &[T; N] {}
+
+impl<T: Pod, S: Scope> Destination<T, S> for Sym<[T]> {}
+impl<T: Pod, S: Scope> Destination<T, S> for Global<[T]> {}
+impl<T: Pod, S: WithinBlock> Destination<T, S> for &SharedSlice<T> {}
+impl<T: Pod, S: WithinBlock> Destination<T, S> for &mut Tile<T, S> {
+    #[inline(always)]
+    fn landed<C: Context>(&mut self, scope: Scoped<S, C>) {
+        self.loaded(scope);
+    }
+}
+impl<T: Pod> Destination<T, Thread> for &mut [T] {}
+impl<T: Pod, const N: usize> Destination<T, Thread> for &mut [T; N] {}
+
+macro_rules! pending {
+    ($([$($generics:tt)*] $ty:ty, $scope:ty, $lend:ident;)*) => {
+        $(
+            impl<T: Pod, $($generics)*> $lend<T, $scope> for $ty {
+                type Request = Pending;
+                #[inline(always)]
+                fn lend(self) -> Pending {
+                    Pending
+                }
+            }
+        )*
+    };
+}
+pending! {
+    [S: Scope] Sym<[T]>, S, LendSource;
+    [S: Scope] Global<[T]>, S, LendSource;
+    [] &[T], Thread, LendSource;
+    [const N: usize] &[T; N], Thread, LendSource;
+    [S: Scope] Sym<[T]>, S, LendDestination;
+    [S: Scope] Global<[T]>, S, LendDestination;
+}
+
+impl<T: Pod, S: WithinBlock> LendSource<T, S> for SharedSlice<T> {
+    type Request = PutRequest<Self, S>;
+    #[inline(always)]
+    fn lend(self) -> PutRequest<Self, S> {
+        PutRequest::new(self)
+    }
+}
+impl<T: Pod, S: WithinBlock> LendSource<T, S> for Tile<T, S> {
+    type Request = PutRequest<Self, S>;
+    #[inline(always)]
+    fn lend(self) -> PutRequest<Self, S> {
+        PutRequest::new(self)
+    }
+}
+impl<T: Pod, S: WithinBlock> LendDestination<T, S> for SharedSlice<T> {
+    type Request = GetRequest<Self, S>;
+    #[inline(always)]
+    fn lend(self) -> GetRequest<Self, S> {
+        GetRequest::new(self)
+    }
+}
+impl<T: Pod, S: WithinBlock> LendDestination<T, S> for Tile<T, S> {
+    type Request = GetRequest<Self, S>;
+    #[inline(always)]
+    fn lend(self) -> GetRequest<Self, S> {
+        GetRequest::new(self)
+    }
+}

@@ -1,0 +1,85 @@
+//! `get`.
+//!
+//! | step | thread | edge |
+//! |---|---|---|
+//! | scope barrier | all | nobody reads or writes the destination any more |
+//! | weak vector loads and stores, or the bulk engine | all, or the leader | – |
+//! | scope barrier; not of `get_nbi` | all | the data is there for the whole scope |
+
+use super::buffer::sealed::Buffer;
+use super::{Destination, LendDestination, bytes_of, engine_part, same_length};
+use crate::abi::Operation;
+use crate::arch::bulk;
+use crate::context::Context;
+use crate::copy::{GlobalSpace, copy};
+use crate::scope::{Scope, Scoped};
+use crate::seam;
+use crate::sym::{Data, Sym};
+use bytemuck::Pod;
+
+impl<S: Scope, C: Context> Scoped<S, C> {
+    /// Reads `source` on `pe` into `target`. All threads of the scope call it with the same arguments; each moves a
+    /// part. When it returns, the data is in the target for the whole scope. Lengths are in elements and must be
+    /// equal; zero is allowed. Source and target must not overlap in part. (OpenSHMEM 1.6, 9.6.)
+    ///
+    /// The loads are plain: what a peer writes at the same time is seen or not, element by element, and what it
+    /// wrote before is seen after a wait or barrier.
+    #[inline(always)]
+    #[track_caller]
+    pub fn get<T: Data, B: Destination<T, S>>(self, mut target: B, source: Sym<[T]>, pe: u32) {
+        seam::operation(Operation::Get, source.offset(), bytes_of(source), pe);
+        self.get_data(&mut target, source, pe, Operation::Get);
+        target.landed(self);
+    }
+
+    /// As [`get`](Self::get), but the target is in use, and the source read at any time, until [`quiet`](Self::quiet)
+    /// or a barrier of the scope; a fence does not complete it. Memory of the block is taken, and given back by the
+    /// request.
+    #[inline(always)]
+    #[track_caller]
+    pub fn get_nbi<T: Data, B: LendDestination<T, S>>(
+        self,
+        mut target: B,
+        source: Sym<[T]>,
+        pe: u32,
+    ) -> B::Request {
+        seam::operation(Operation::GetNbi, source.offset(), bytes_of(source), pe);
+        self.get_data(&mut target, source, pe, Operation::GetNbi);
+        target.lend()
+    }
+
+    /// Joins the scope and starts the get.
+    #[inline(always)]
+    fn get_data<T: Pod, B: Buffer<T>>(self, target: &mut B, source: Sym<[T]>, pe: u32, operation: Operation) {
+        let shmem = self.shmem();
+        let from = self.remote(source.opaque().span(), pe, operation);
+        let (to, len) = target.resolve(shmem, operation);
+        same_length(shmem, len, source.len(), source.offset(), pe, operation);
+        let (rank, size) = (self.rank(), self.size());
+        if B::ENGINE && bulk::AVAILABLE && (to | from) & 15 == 0 {
+            let (body, rest) = (engine_part::<T>(len), len - engine_part::<T>(len));
+            let bytes = body * size_of::<T>() as u64;
+            bulk::fence_shared();
+            self.sync();
+            if bytes > 0 {
+                target.loading(self.is_leader());
+                if self.is_leader() {
+                    bulk::fence_shared();
+                    bulk::fence_global();
+                    // SAFETY: handles name allocated memory of these lengths on both sides; a block's shared memory
+                    // is less than 4 GiB; the barrier is the target's own.
+                    unsafe {
+                        bulk::barrier_expect(target.barrier(), bytes as u32);
+                        bulk::load(to, from, bytes as u32, target.barrier());
+                    }
+                }
+            }
+            // SAFETY: as above.
+            unsafe { copy::<B::Space, GlobalSpace, T>(to + bytes, from + bytes, rest, rank, size) };
+        } else {
+            self.sync();
+            // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
+            unsafe { copy::<B::Space, GlobalSpace, T>(to, from, len, rank, size) };
+        }
+    }
+}

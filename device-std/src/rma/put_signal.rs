@@ -1,0 +1,63 @@
+//! `put_signal`.
+//!
+//! | step | thread | edge |
+//! |---|---|---|
+//! | scope barrier | all | what any thread wrote to the source is what is sent |
+//! | weak vector loads and stores, or the bulk engine | all, or the leader | – |
+//! | the bulk engine's stores are complete; scope barrier | all | all stores reach the leader |
+//! | `st.release.sys` / `red.release.sys.add` of the signal | leader | whoever acquires the signal sees the data |
+
+use super::{LendSource, Source, bytes_of};
+use crate::abi::Operation;
+use crate::context::Context;
+use crate::scope::{Scope, Scoped};
+use crate::seam;
+use crate::signal::{Signal, SignalOp, release};
+use crate::sym::{Data, Sym};
+
+impl<S: Scope, C: Context> Scoped<S, C> {
+    /// Writes `source` to `target` on `pe`, then updates `signal` there: whoever sees the new value sees the
+    /// data. It covers *its own* data only; two of them in flight are unordered, so a double buffer has one
+    /// signal per slot. With zero elements it still signals. As [`put`](Self::put) otherwise.
+    /// (OpenSHMEM 1.6, 9.8.3.)
+    #[inline(always)]
+    #[track_caller]
+    pub fn put_signal<T: Data>(
+        self,
+        target: Sym<[T]>,
+        source: impl Source<T, S>,
+        signal: Sym<Signal>,
+        op: SignalOp,
+        pe: u32,
+    ) {
+        seam::operation(Operation::PutSignal, target.offset(), bytes_of(target), pe);
+        let word = self.remote(signal.opaque().span(), pe, Operation::PutSignal);
+        self.put_data(target, &source, pe, Operation::PutSignal);
+        self.settle();
+        if self.is_leader() {
+            release(word, op);
+        }
+    }
+
+    /// As [`put_signal`](Self::put_signal), but the source is in use as that of a [`put_nbi`](Self::put_nbi): until
+    /// [`flush`](Self::flush), [`quiet`](Self::quiet) or a barrier of the scope. (OpenSHMEM 1.6, 9.8.4.)
+    #[inline(always)]
+    #[track_caller]
+    pub fn put_signal_nbi<T: Data, B: LendSource<T, S>>(
+        self,
+        target: Sym<[T]>,
+        source: B,
+        signal: Sym<Signal>,
+        op: SignalOp,
+        pe: u32,
+    ) -> B::Request {
+        seam::operation(Operation::PutSignalNbi, target.offset(), bytes_of(target), pe);
+        let word = self.remote(signal.opaque().span(), pe, Operation::PutSignalNbi);
+        self.put_data(target, &source, pe, Operation::PutSignalNbi);
+        self.settle();
+        if self.is_leader() {
+            release(word, op);
+        }
+        source.lend()
+    }
+}

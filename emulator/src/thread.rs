@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::error::{LastOperation, Problem};
 use crate::memory::{self, Range, Table};
 use crate::panics::{self, Said};
+use crate::shared::Fixed;
 use crate::stack::PooledStack;
 use crate::statistics::{self, INSTRUCTIONS, OPERATIONS};
 use core::panic::Location;
@@ -41,8 +42,8 @@ pub(crate) enum Response {
     /// Go on.
     #[default]
     Continue,
-    /// Whether any thread's predicate was true.
-    Barrier(bool),
+    /// How many threads' predicates were true.
+    Barrier(u32),
     /// The values of the lanes that came.
     Exchange(Rc<Exchange>),
     /// The living lanes.
@@ -87,6 +88,7 @@ pub(crate) struct Frame {
     pub(crate) shared: (u64, u32),
     /// Address of the scratch memory.
     pub(crate) scratch: u64,
+    pub(crate) fixed: Rc<Fixed>,
     pub(crate) last: Cell<Option<LastOperation>>,
 }
 
@@ -282,10 +284,10 @@ impl Hooks for Current {
         });
     }
 
-    fn block_barrier(&self, predicate: bool) -> bool {
+    fn block_barrier(&self, predicate: bool) -> u32 {
         match self.request(Request::Barrier { predicate }) {
-            Some(Response::Barrier(any)) => any,
-            _ => predicate,
+            Some(Response::Barrier(agreed)) => agreed,
+            _ => u32::from(predicate),
         }
     }
 
@@ -312,6 +314,10 @@ impl Hooks for Current {
 
     fn scratch(&self) -> u64 {
         self.frame().scratch
+    }
+
+    fn fixed_shared(&self, site: usize, bytes: usize, align: usize) -> u64 {
+        self.frame().fixed.of(site, bytes, align)
     }
 
     fn now(&self) -> u64 {

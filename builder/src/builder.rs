@@ -144,6 +144,10 @@ impl Builder {
         self
     }
 
+    pub(crate) fn copy_goes_to(&self) -> Option<&Path> {
+        self.copy_to.as_deref()
+    }
+
     /// Adds a flag for the device's rustc.
     pub fn rustc_flag(mut self, flag: impl Into<String>) -> Self {
         self.flags.push(flag.into());
@@ -184,8 +188,13 @@ impl Builder {
     /// # Errors
     /// Any [`Error`] but [`Error::NoToolchain`]; end the build with [`Error::exit`].
     pub fn build(&self) -> Result<(), Error> {
+        self.build_script().map(drop)
+    }
+
+    /// [`build`](Self::build), and what it built; `None` if it built nothing.
+    pub(crate) fn build_script(&self) -> Result<Option<Built>, Error> {
         if env::var_os("OXSHMEM_DEVICE_BUILD").is_some_and(|v| v == "1") {
-            return Ok(());
+            return Ok(None);
         }
         let out = script_path("OUT_DIR")?;
         for variable in VARIABLES {
@@ -193,10 +202,12 @@ impl Builder {
         }
         let manifest = self.manifest()?;
         if let Some(why) = switched_off()? {
-            return embed::write_missing(&out, &manifest.package, why);
+            return embed::write_missing(&out, &manifest.package, why).map(|()| None);
         }
         let target = place::target_of_script(&out);
-        let features: Option<Vec<String>> = self.features.clone().or_else(script_features);
+        // Those of the script's package say nothing about another one.
+        let own = || if self.package.is_none() { script_features() } else { None };
+        let features: Option<Vec<String>> = self.features.clone().or_else(own);
         match self.compile_into(&manifest, &out, &target, features.as_deref()) {
             Ok(built) => {
                 for input in &built.inputs {
@@ -205,13 +216,14 @@ impl Builder {
                 for warning in &built.warnings {
                     println!("cargo::warning={warning}");
                 }
-                embed::write(&out, &built)
+                embed::write(&out, &built)?;
+                Ok(Some(built))
             }
             Err(Error::NoToolchain) => {
                 println!("cargo::warning={}: {HOW_TO_GET_ONE}", manifest.package);
                 watch_for_a_toolchain();
                 println!("cargo::rerun-if-changed=build.rs");
-                embed::write_missing(&out, &manifest.package, HOW_TO_GET_ONE)
+                embed::write_missing(&out, &manifest.package, HOW_TO_GET_ONE).map(|()| None)
             }
             Err(error) => Err(error),
         }
@@ -372,16 +384,20 @@ impl Builder {
     fn copy(&self, images: &[Image]) -> Result<(), Error> {
         let Some(path) = &self.copy_to else { return Ok(()) };
         for image in images {
-            let to = if images.len() == 1 {
-                path.clone()
-            } else {
-                let extension = path.extension().map_or("ptx".into(), |e| e.to_string_lossy().into_owned());
-                path.with_extension(format!("{}.{extension}", image.arch))
-            };
+            let to = copied(path, image, images.len());
             fs::write(&to, &image.ptx).map_err(|e| Error::io("write", to, e))?;
         }
         Ok(())
     }
+}
+
+/// Where the copy of one of `count` images goes.
+pub(crate) fn copied(path: &Path, image: &Image, count: usize) -> PathBuf {
+    if count == 1 {
+        return path.to_owned();
+    }
+    let extension = path.extension().map_or("ptx".into(), |e| e.to_string_lossy().into_owned());
+    path.with_extension(format!("{}.{extension}", image.arch))
 }
 
 fn script_path(variable: &'static str) -> Result<PathBuf, Error> {
@@ -415,39 +431,5 @@ fn watch_for_a_toolchain() {
     for path in rustup.into_iter().chain([PathBuf::from("/var/lib/dpkg/status")]).filter(|path| path.exists())
     {
         println!("cargo::rerun-if-changed={}", path.display());
-    }
-}
-
-/// [`Builder`] in the shape of rust-cuda's `cuda_builder::CudaBuilder`, for build scripts that come from there.
-#[derive(Clone, Debug)]
-pub struct CudaBuilder(Builder);
-
-impl CudaBuilder {
-    /// For the kernels crate at `path`.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self(Builder::for_package(path))
-    }
-
-    /// As [`Builder::arch`].
-    pub fn arch(self, name: impl Into<String>) -> Self {
-        Self(self.0.arch(name))
-    }
-
-    /// As [`Builder::debug`].
-    pub fn debug(self, lines: bool) -> Self {
-        Self(self.0.debug(lines))
-    }
-
-    /// As [`Builder::copy_to`].
-    pub fn copy_to(self, path: impl Into<PathBuf>) -> Self {
-        Self(self.0.copy_to(path))
-    }
-
-    /// As [`Builder::build`].
-    ///
-    /// # Errors
-    /// As [`Builder::build`].
-    pub fn build(self) -> Result<(), Error> {
-        self.0.build()
     }
 }

@@ -22,6 +22,7 @@
 mod arch;
 mod builder;
 mod compile;
+mod cuda;
 mod embed;
 mod error;
 mod finding;
@@ -38,7 +39,8 @@ pub mod toolchain;
 mod versions;
 
 pub use arch::Arch;
-pub use builder::{Builder, Built, CudaBuilder, Image, KernelReport};
+pub use builder::{Builder, Built, Image, KernelReport};
+pub use cuda::{CudaBuilder, DebugInfo, NvvmArch};
 pub use embed::FILE as EMBED_FILE;
 pub use error::{Dependency, Error};
 pub use toolchain::Toolchain;

@@ -2,7 +2,10 @@
 //!
 //! Launch bounds and cluster shapes go between an entry's parameters and its body; a by-value parameter may be raised to
 //! 64-byte alignment (a tensor map needs it; rustc stops at 16); a kernel that needs a newer architecture than the
-//! image's is taken out of it, with the functions that only it used. Every marker must find its entry.
+//! image's is taken out of it, with the functions that only it used. Every marker must find its entry. An array in shared
+//! memory, which rustc cannot declare, is declared where code names it (`// @shared <symbol> <bytes> <alignment>`).
+
+use std::collections::BTreeMap;
 
 use crate::arch::Arch;
 use crate::error::Error;
@@ -12,7 +15,8 @@ use crate::ptx::{self, Module};
 /// Applies the markers in `ptx` and returns the new text with the markers of the kernels that stand in it.
 ///
 /// # Errors
-/// [`Error::Marker`] if a marker is bad, names no entry, or asks to align a parameter that does not exist.
+/// [`Error::Marker`] if a marker is bad, names no entry, or asks to align a parameter that does not exist; if an array in
+/// shared memory has two sizes.
 pub fn apply(ptx: &str, arch: &Arch) -> Result<(String, Vec<Marker>), Error> {
     let markers = Marker::parse_all(ptx)?;
     let text = leave_out(ptx, &markers, arch);
@@ -57,9 +61,42 @@ pub fn apply(ptx: &str, arch: &Arch) -> Result<(String, Vec<Marker>), Error> {
             format!("the PTX for {arch} has no entry of that name; was its function left out by a cfg?");
         return Err(Error::Marker { kernel: lost.kernel.clone(), why });
     }
+    declare_shared(&mut lines)?;
     let mut text = lines.join("\n");
     text.push('\n');
     Ok((text, kept))
+}
+
+/// What marks code that names an array in shared memory.
+const SHARED: &str = "// @shared ";
+
+/// Declares the arrays in shared memory that the text names. The compiler may have copied the code, so that a symbol is
+/// named several times; it is one array.
+fn declare_shared(lines: &mut Vec<String>) -> Result<(), Error> {
+    let mut arrays: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for line in lines.iter() {
+        let Some((_, said)) = line.split_once(SHARED) else { continue };
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let wrong = |why: &str| Error::Marker { kernel: said.trim().to_owned(), why: why.to_owned() };
+        let &[symbol, bytes, align] = words.as_slice() else {
+            return Err(wrong("an array in shared memory has a symbol, a size and an alignment"));
+        };
+        let number = |word: &str| word.parse().map_err(|_| wrong("size and alignment are numbers"));
+        let (bytes, align) = (number(bytes)?, number(align)?);
+        if *arrays.entry(symbol).or_insert((bytes, align)) != (bytes, align) {
+            return Err(wrong(
+                "it has another size elsewhere: `shared_array!` in a generic function cannot depend on its parameters",
+            ));
+        }
+    }
+    let declarations: Vec<String> = arrays
+        .iter()
+        .map(|(symbol, (bytes, align))| format!(".shared .align {align} .b8 {symbol}[{bytes}];"))
+        .collect();
+    // Behind the module's own directives (PTX ISA, PTX module directives), the last of which LLVM always writes.
+    let at = lines.iter().position(|line| line.starts_with(".address_size")).map_or(0, |at| at + 1);
+    lines.splice(at..at, declarations);
+    Ok(())
 }
 
 fn directives(marker: &Marker) -> Vec<String> {
@@ -193,6 +230,23 @@ mod tests {
         assert!(matches!(apply(ptx, &sm("sm_80")), Err(Error::Marker { .. })));
         let ptx = "// @oxshmem kernel=gone arch=sm_90\n";
         assert!(apply(ptx, &sm("sm_80")).is_ok());
+    }
+
+    #[test]
+    fn an_array_in_shared_memory_is_declared_once() {
+        let place = "\t{ .reg .b64 t; mov.b64 t, k__shared_0; } // @shared k__shared_0 1024 16\n";
+        let ptx = |inside: &str| {
+            format!(".version 8.4\n.address_size 64\n.visible .entry a()\n{{\n{inside}\tret;\n}}\n")
+        };
+        let (text, _) = apply(&ptx(&place.repeat(2)), &sm("sm_80")).expect("the pass");
+        let want = ".address_size 64\n.shared .align 16 .b8 k__shared_0[1024];\n.visible .entry a()";
+        assert!(text.contains(want) && text.matches(".shared").count() == 1, "{text}");
+        for wrong in
+            [place.replace("1024", "512"), place.replace("1024 16", "1024"), place.replace("1024", "many")]
+        {
+            let both = apply(&ptx(&format!("{place}{wrong}")), &sm("sm_80"));
+            assert!(matches!(both, Err(Error::Marker { .. })), "{wrong}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use device::crates;
 use oxshmem_builder::lint::Rule;
-use oxshmem_builder::{Builder, Built, Dependency, Error, Toolchain, ptxas};
+use oxshmem_builder::{Builder, Built, CudaBuilder, Dependency, Error, Toolchain, ptxas};
 
 /// The scratch workspace, or `None` (said once) without a device toolchain.
 fn workspace() -> Option<&'static PathBuf> {
@@ -211,6 +211,23 @@ fn one_package_holds_kernels_and_host_program() {
     assert!(said.contains("OXSHMEM_RUSTC is /nonexistent/rustc, which cannot be used"), "{said}");
     let said = cargo_run("single", &[("OXSHMEM_PTX", "maybe")]).expect("as before");
     assert!(said.contains("OXSHMEM_PTX is `maybe`"), "{said}");
+}
+
+#[test]
+fn a_build_script_of_rust_cudas_shape_writes_ptx() {
+    let Some(said) = cargo_run("cuda", &[]) else { return };
+    assert!(said.contains("sm_90 true, entry true, lines true"), "{said}");
+    let said = cargo_run("cuda", &[("OXSHMEM_PTX", "off")]).expect("as before");
+    assert!(said.contains("sm_90 false, entry false"), "{said}");
+}
+
+#[test]
+fn a_cuda_builder_without_an_arch_writes_one_file() {
+    let Some(workspace) = workspace() else { return };
+    let copy = workspace.join("cuda.ptx");
+    let built = CudaBuilder::new(workspace.join("plain")).copy_to(&copy).compile().expect("it builds");
+    assert_eq!(built.images.len(), 1);
+    assert!(std::fs::read_to_string(copy).expect("the copy").contains(".target sm_80"));
 }
 
 #[test]

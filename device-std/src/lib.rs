@@ -15,6 +15,7 @@
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
 //! | [`thread`], [`warp`] | indices, shuffles, votes |
 //! | [`launch`] | kernels as the host sees them |
+//! | [`cuda_std`] | the names of rust-cuda's `cuda_std`, for kernels that come from there |
 //! | [`abi`] | layouts that host and device share |
 #![cfg_attr(target_arch = "nvptx64", no_std, feature(asm_experimental_arch, link_llvm_intrinsics))]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
@@ -26,6 +27,7 @@ pub mod atomic;
 mod barrier;
 pub mod context;
 mod copy;
+pub mod cuda_std;
 mod fault;
 pub mod global;
 pub mod launch;
@@ -65,6 +67,10 @@ pub use wait::Cmp;
 pub mod __private {
     pub use crate::abi::ContextAbi;
     pub use crate::context::KernelContext;
+    pub use crate::cuda_std::param::Buffer;
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub use crate::cuda_std::shared::fixed;
+    pub use crate::global::Global;
     pub use crate::launch::{Arg, Kernel, KernelParam, LaunchConfig, Launcher, ParamVisitor, visit_param};
     pub use crate::shared::{SharedField, base_of};
 }

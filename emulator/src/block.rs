@@ -10,18 +10,15 @@
 
 use crate::launch::Launch;
 use crate::occupancy::{Needs, WARP};
+use crate::shared::{Fixed, SharedMemory};
 use crate::stack::StackSet;
 use crate::thread::{self, Body, Current, Exchange, Frame, Response};
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::hooks::{Position, SCRATCH_BYTES};
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::{Cell, RefCell};
-use std::ptr::NonNull;
 use std::rc::Rc;
 
-/// What fresh shared memory is filled with: reading it unwritten should show.
-const POISON: u8 = 0xa5;
-/// Alignment of a block's shared memory, in bytes.
+/// Alignment of a block's dynamic shared memory, in bytes.
 const SHARED_ALIGN: usize = 128;
 
 /// What a thread is doing, as its device sees it.
@@ -63,7 +60,8 @@ pub(crate) struct Block {
     pub(crate) living: u32,
     pub(crate) at_barrier: u32,
     pub(crate) at_exchange: u32,
-    any: bool,
+    /// How many predicates at the barrier were true.
+    agreed: u32,
     pub(crate) warps: Vec<Warp>,
     _shared: SharedMemory,
 }
@@ -90,7 +88,9 @@ impl Block {
         let [grid_x, grid_y, _] = launch.grid.map(u64::from);
         let block_idx = [index % grid_x, index / grid_x % grid_y, index / grid_x / grid_y].map(|i| i as u32);
         let [block_x, block_y, _] = launch.block;
-        let shared = SharedMemory::new(launch.shared_bytes);
+        let scratch = scratch_offset(launch.shared_bytes);
+        let shared = SharedMemory::new((scratch + u64::from(SCRATCH_BYTES)) as usize, SHARED_ALIGN);
+        let fixed = Rc::new(Fixed::default());
         let living = launch.block_threads();
         let frames: Box<[Frame]> = (0..living)
             .map(|i| Frame {
@@ -101,7 +101,8 @@ impl Block {
                     grid_dim: launch.grid,
                 },
                 shared: (shared.address(), launch.shared_bytes),
-                scratch: shared.address() + scratch_offset(launch.shared_bytes),
+                scratch: shared.address() + scratch,
+                fixed: fixed.clone(),
                 bulk: RefCell::default(),
                 last: Cell::new(None),
             })
@@ -133,7 +134,7 @@ impl Block {
             living,
             at_barrier: 0,
             at_exchange: 0,
-            any: false,
+            agreed: 0,
             warps,
             _shared: shared,
         }
@@ -148,7 +149,7 @@ impl Block {
     pub(crate) fn arrive(&mut self, thread: u32, predicate: bool, release: impl FnMut(u32)) {
         self.threads[thread as usize].state = State::AtBarrier;
         self.at_barrier += 1;
-        self.any |= predicate;
+        self.agreed += u32::from(predicate);
         self.open_barrier(release);
     }
 
@@ -159,12 +160,12 @@ impl Block {
         for (number, thread) in self.threads.iter_mut().enumerate() {
             if thread.state == State::AtBarrier {
                 thread.state = State::Runnable;
-                thread.response = Response::Barrier(self.any);
+                thread.response = Response::Barrier(self.agreed);
                 release(number as u32);
             }
         }
         self.at_barrier = 0;
-        self.any = false;
+        self.agreed = 0;
     }
 
     /// A thread comes to an exchange of its warp. `release` gets every thread that may go on.
@@ -248,35 +249,4 @@ pub(crate) fn living_lanes(warps: &[Warp], thread: u32) -> u32 {
 /// Where a block's scratch memory stands, behind `bytes` of dynamic shared memory.
 fn scratch_offset(bytes: u32) -> u64 {
     u64::from(bytes).next_multiple_of(SHARED_ALIGN as u64)
-}
-
-/// A block's shared memory: what the launch gave, and the scratch memory.
-struct SharedMemory {
-    start: NonNull<u8>,
-    layout: Layout,
-}
-
-impl SharedMemory {
-    fn new(bytes: u32) -> Self {
-        let size = scratch_offset(bytes) as usize + SCRATCH_BYTES as usize;
-        let layout = Layout::from_size_align(size, SHARED_ALIGN)
-            .expect("a u32 of bytes and an alignment of 128 make a layout");
-        // SAFETY: the size is not 0.
-        let start = unsafe { alloc(layout) };
-        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-        // SAFETY: the allocation has that many bytes.
-        unsafe { start.write_bytes(POISON, layout.size()) };
-        Self { start, layout }
-    }
-
-    fn address(&self) -> u64 {
-        self.start.as_ptr().expose_provenance() as u64
-    }
-}
-
-impl Drop for SharedMemory {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout by `new`; the block's threads have ended.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
-    }
 }

@@ -31,6 +31,7 @@ pub mod memory;
 mod occupancy;
 mod panics;
 mod schedule;
+mod shared;
 mod stack;
 mod standing;
 pub mod statistics;

@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::error::{LastOperation, Problem};
 use crate::memory::{self, Range, Table};
 use crate::panics::{self, Said};
+use crate::shared::Fixed;
 use crate::stack::PooledStack;
 use crate::statistics::{self, INSTRUCTIONS, OPERATIONS};
 use core::panic::Location;
@@ -41,8 +42,8 @@ pub(crate) enum Response {
     /// Go on.
     #[default]
     Continue,
-    /// Whether any thread's predicate was true.
-    Barrier(bool),
+    /// How many threads' predicates were true.
+    Barrier(u32),
     /// The values of the lanes that came.
     Exchange(Rc<Exchange>),
     /// The living lanes.
@@ -89,6 +90,8 @@ pub(crate) struct Frame {
     pub(crate) scratch: u64,
     /// What it has in flight through the bulk copy engine.
     pub(crate) bulk: RefCell<BulkQueue>,
+    /// The block's static shared memory.
+    pub(crate) fixed: Rc<Fixed>,
     pub(crate) last: Cell<Option<LastOperation>>,
 }
 
@@ -284,10 +287,10 @@ impl Hooks for Current {
         });
     }
 
-    fn block_barrier(&self, predicate: bool) -> bool {
+    fn block_barrier(&self, predicate: bool) -> u32 {
         match self.request(Request::Barrier { predicate }) {
-            Some(Response::Barrier(any)) => any,
-            _ => predicate,
+            Some(Response::Barrier(agreed)) => agreed,
+            _ => u32::from(predicate),
         }
     }
 
@@ -318,6 +321,10 @@ impl Hooks for Current {
 
     fn scratch(&self) -> u64 {
         self.frame().scratch
+    }
+
+    fn fixed_shared(&self, site: usize, bytes: usize, align: usize) -> u64 {
+        self.frame().fixed.of(site, bytes, align)
     }
 
     fn now(&self) -> u64 {

@@ -1,8 +1,10 @@
-//! `#[nvshmem_kernel]` and `shared!`: thin entries; one folder or file per macro.
+//! `#[nvshmem_kernel]` and `shared!`, and rust-cuda's `#[kernel]` and `shared_array!`: thin entries; one folder or file
+//! per macro.
 //!
 //! Errors are accumulated and emitted together with the item, so that editors keep working on code that is
 //! half typed.
 
+mod cuda;
 mod kernel;
 mod shared;
 
@@ -38,4 +40,28 @@ pub fn nvshmem_kernel(arguments: TokenStream, item: TokenStream) -> TokenStream 
 #[proc_macro]
 pub fn shared(input: TokenStream) -> TokenStream {
     shared::expand(input.into()).into()
+}
+
+/// Makes a rust-cuda kernel one that can be launched from the host and compiled to PTX. See `oxshmem_device::cuda_std`.
+///
+/// It is an `unsafe fn` that returns nothing. Parameters are `&[T]`, `*const T` and `*mut T`, where `T: Pod`, and plain
+/// data by value.
+///
+/// On the host a struct of the function's name appears beside it, with the `unsafe` functions
+/// `launch(on, config, args…)` and `launch_on(on, stream, config, args…)`. A slice or pointer is given as a
+/// `Global<[T]>` or what hands one out (`DeviceVec`), a value as itself. On the device an entry `<crate>__<fn>` appears,
+/// which may use local memory.
+#[proc_macro_attribute]
+pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    cuda::kernel(arguments.into(), item.into()).into()
+}
+
+/// Static shared memory of the block, as rust-cuda's macro: `shared_array![f32; 256]` is a `*mut f32` to 256 elements that
+/// are not initialised.
+///
+/// Each place in the program has an array of its own, and every call there, by whichever thread of the block, returns
+/// the same one. A block has at most 48 KiB of them. Accesses are ordered by `sync_threads` only.
+#[proc_macro]
+pub fn shared_array(input: TokenStream) -> TokenStream {
+    cuda::shared_array(input.into()).into()
 }

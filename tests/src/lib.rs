@@ -22,6 +22,8 @@ mod documents {
     mod kernels {}
     #[doc = include_str!("../../docs/src/failures.md")]
     mod failures {}
+    #[doc = include_str!("../../docs/src/rust-cuda.md")]
+    mod rust_cuda {}
     #[doc = include_str!("../../docs/src/processes.md")]
     mod processes {}
 }

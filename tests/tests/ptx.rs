@@ -49,6 +49,23 @@ const RULES: &[(&str, &[&str], &[&str])] = &[
     ("tickets", &["atom.relaxed.sys.global.add.u32"], &["atom.global"]),
     ("compare_swap_add__u64", &["atom.relaxed.sys.global.cas.b64"], &["atom.global"]),
     ("collectives", &["shfl.sync.idx", "shfl.sync.down", "shfl.sync.up", "shfl.sync.bfly", "vote.sync"], &[]),
+    // A ported kernel: its slices are global memory, read by plain loads; bounds checks that hold are gone.
+    ("saxpy", &["ld.global.b32", "st.global.b32"], &["ld.global.nc", ".local", "trap", "call"]),
+    ("block_sum", &["cvta.shared", "bar", ".sync"], &[".local", "ld.global.nc"]),
+    ("multiply", &["fma.rn.f32", "cvta.shared"], &[".local", "ld.global.nc"]),
+    (
+        "collect",
+        &[
+            "shfl.sync.up",
+            "shfl.sync.bfly",
+            "match.any.sync.b64",
+            "redux.sync.min.s32",
+            "popc",
+            "fence.sc.gpu",
+        ],
+        &[".local"],
+    ),
+    ("round_all", &["sqrt.rn.f64"], &[".local"]),
     // A wait that expires leaves through one function, after the barrier that tells the others.
     ("wait_for_ever", &["bar.red.or.pred", "globaltimer", "nanosleep"], &[]),
 ];

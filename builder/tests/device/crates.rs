@@ -33,6 +33,12 @@ const PACKAGES: &[Package] = &[
          hostonly = { path = \"../hostonly\" }\n[build-dependencies]\noxshmem-builder = { path = \"@BUILDER@\" }\n",
         SINGLE,
     ),
+    (
+        "cuda",
+        "[features]\nof-the-host = []\ndefault = [\"of-the-host\"]\n\
+         [build-dependencies]\noxshmem-builder = { path = \"@BUILDER@\" }\n",
+        "pub const PTX: &str = include_str!(concat!(env!(\"OUT_DIR\"), \"/plain.ptx\"));\n",
+    ),
 ];
 
 /// A stand-in for device-std: thread index, barriers, the panic handler, and a kernel of its own.
@@ -258,6 +264,29 @@ fn main() {
 const SINGLE_BUILD: &str =
     "fn main() { oxshmem_builder::Builder::new().build().unwrap_or_else(|e| e.exit()) }\n";
 
+/// A host program whose build script builds another package's kernels, as rust-cuda's examples do.
+const CUDA_BUILD: &str = r#"
+use oxshmem_builder::{CudaBuilder, DebugInfo, NvvmArch};
+
+fn main() {
+    let copy = std::path::PathBuf::from(std::env::var("OUT_DIR").unwrap()).join("plain.ptx");
+    let builder = CudaBuilder::new("../plain").arch(NvvmArch::Compute90).debug(DebugInfo::LineTables);
+    let built = builder.copy_to(&copy).build().unwrap();
+    match built {
+        Some(path) => assert_eq!(path, copy),
+        None => std::fs::write(&copy, "none").unwrap(),
+    }
+}
+"#;
+
+const CUDA_MAIN: &str = r#"
+fn main() {
+    let (sm_90, lines) = (cuda::PTX.contains(".target sm_90"), cuda::PTX.contains(".loc"));
+    let entry = cuda::PTX.contains(".entry plain__scale(");
+    println!("sm_90 {sm_90}, entry {entry}, lines {lines}");
+}
+"#;
+
 const PACKAGED: &str = r#"
 #[cfg(all(target_arch = "nvptx64", feature = "chosen"))]
 #[unsafe(no_mangle)]
@@ -291,6 +320,8 @@ pub(crate) fn write_workspace(scratch: &str, builder: &str) -> PathBuf {
     write_user(&root, builder);
     put(&root.join("single/src/main.rs"), SINGLE_MAIN);
     put(&root.join("single/build.rs"), SINGLE_BUILD);
+    put(&root.join("cuda/src/main.rs"), CUDA_MAIN);
+    put(&root.join("cuda/build.rs"), CUDA_BUILD);
     root
 }
 

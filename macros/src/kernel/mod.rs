@@ -3,7 +3,7 @@
 
 mod device;
 mod host;
-mod parse;
+pub(crate) mod parse;
 
 use parse::Kernel;
 use proc_macro2::TokenStream;

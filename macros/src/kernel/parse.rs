@@ -100,10 +100,10 @@ fn number(input: ParseStream<'_>, least: u32, most: u32) -> syn::Result<u32> {
 }
 
 /// Errors found so far.
-struct Errors(Option<Error>);
+pub(crate) struct Errors(pub(crate) Option<Error>);
 
 impl Errors {
-    fn push(&mut self, span: Span, message: impl std::fmt::Display) {
+    pub(crate) fn push(&mut self, span: Span, message: impl std::fmt::Display) {
         let error = Error::new(span, message);
         match &mut self.0 {
             Some(all) => all.combine(error),
@@ -163,7 +163,7 @@ impl<'a> Kernel<'a> {
 const NO_CONTEXT: &str = "the first parameter of a kernel is its context: `shmem: Shmem`, or `shmem: Collective` if the kernel waits";
 
 /// `syn` keeps `unsafe` and `safe` in one place; only `unsafe` matters here.
-trait UnsafetySpan {
+pub(crate) trait UnsafetySpan {
     fn unsafety_span(&self) -> Option<Span>;
 }
 impl UnsafetySpan for syn::Signature {

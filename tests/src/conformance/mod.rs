@@ -7,6 +7,7 @@
 mod atomics;
 mod failures;
 mod ordering;
+mod ported;
 mod rma;
 mod signals;
 mod suite;
@@ -33,6 +34,7 @@ pub fn main() -> ExitCode {
                 ordering::all(&mut bench)?;
                 atomics::all(&mut bench)?;
                 warps::all(&mut bench)?;
+                ported::all(&mut bench)?;
                 if shmem.my_pe() == 0 {
                     println!("device: {}", shmem.device_name());
                 }

@@ -3,6 +3,7 @@
 pub mod atomics;
 pub mod failures;
 pub mod ordering;
+pub mod ported;
 pub mod rma;
 pub mod signals;
 pub mod warps;

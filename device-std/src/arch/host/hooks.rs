@@ -113,8 +113,8 @@ pub trait Hooks {
     fn instruction(&self, instruction: Instruction);
     /// A point at which the scheduler may run another thread.
     fn switch(&self, why: Switch);
-    /// Waits until every thread of the block that has not exited is here; tells whether any predicate was true.
-    fn block_barrier(&self, predicate: bool) -> bool;
+    /// Waits until every thread of the block that has not exited is here; tells how many predicates were true.
+    fn block_barrier(&self, predicate: bool) -> u32;
     /// Waits until every lane of `mask` that has not exited is here with its value, and returns all values by
     /// lane (0 for a lane outside `mask` or gone) and the mask of the lanes that came.
     fn warp_exchange(&self, mask: u32, value: u64) -> ([u64; 32], u32);
@@ -126,6 +126,8 @@ pub trait Hooks {
     fn bulk(&self, act: &mut dyn FnMut(&mut BulkQueue));
     /// Address of the block's [`SCRATCH_BYTES`] of shared memory that the launch did not ask for, aligned to 16.
     fn scratch(&self) -> u64;
+    /// Address of the block's static shared memory for the place in the program named `site`: the same at every call.
+    fn fixed_shared(&self, site: usize, bytes: usize, align: usize) -> u64;
     /// The device's clock, in the unit of [`ContextAbi::deadline`](crate::abi::ContextAbi::deadline).
     fn now(&self) -> u64;
     /// Ends the running thread by unwinding its coroutine.

@@ -9,6 +9,17 @@ pub(crate) fn fence_sc_sys() {
     fence(Ordering::SeqCst);
 }
 
+/// `fence.sc.gpu`.
+pub(crate) fn fence_sc_gpu() {
+    fence_sc_sys();
+}
+
+/// `nanosleep`: others run until the time has come or memory has changed.
+pub(crate) fn nanosleep(nanoseconds: u32) {
+    let until = now().saturating_add(u64::from(nanoseconds));
+    current().switch(Switch::PollFailed { until });
+}
+
 /// The device's clock.
 pub(crate) fn now() -> u64 {
     current().now()

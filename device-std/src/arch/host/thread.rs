@@ -34,5 +34,15 @@ pub(crate) fn block_barrier() {
 
 /// `barrier.red.or.pred 0`.
 pub(crate) fn block_barrier_or(predicate: bool) -> bool {
+    current().block_barrier(predicate) != 0
+}
+
+/// `barrier.red.and.pred 0`.
+pub(crate) fn block_barrier_and(predicate: bool) -> bool {
+    current().block_barrier(!predicate) == 0
+}
+
+/// `barrier.red.popc.u32 0`.
+pub(crate) fn block_barrier_count(predicate: bool) -> u32 {
     current().block_barrier(predicate)
 }

@@ -10,6 +10,20 @@ pub(crate) fn fence_sc_sys() {
     unsafe { asm!("fence.sc.sys;", options(nostack)) };
 }
 
+/// `fence.sc.gpu`: CUDA's `__threadfence`.
+#[inline(always)]
+pub(crate) fn fence_sc_gpu() {
+    // SAFETY: as `fence_sc_sys`.
+    unsafe { asm!("fence.sc.gpu;", options(nostack)) };
+}
+
+/// `nanosleep`: suspends the thread for at most twice that time.
+#[inline(always)]
+pub(crate) fn nanosleep(nanoseconds: u32) {
+    // SAFETY: sleeps for a bounded time, touches nothing; what is read after it is read again.
+    unsafe { asm!("nanosleep.u32 {};", in(reg32) nanoseconds, options(nostack)) };
+}
+
 /// Nanoseconds of `%globaltimer`, shared by all threads of a device.
 #[inline(always)]
 pub(crate) fn now() -> u64 {

@@ -35,3 +35,14 @@ pub(crate) fn bytes() -> u32 {
     unsafe { asm!("mov.u32 {}, %dynamic_smem_size;", out(reg32) bytes, options(pure, nomem, nostack)) };
     bytes
 }
+
+/// The generic address of a byte of shared memory (`cvta.shared`). Accesses through it are generic ones.
+#[inline(always)]
+pub(crate) fn generic(address: u64) -> u64 {
+    let wide: u64;
+    // SAFETY: arithmetic on an address.
+    unsafe {
+        asm!("cvta.shared.u64 {}, {};", out(reg64) wide, in(reg64) address, options(pure, nomem, nostack))
+    };
+    wide
+}

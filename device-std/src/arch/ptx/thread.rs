@@ -36,6 +36,10 @@ unsafe extern "C" {
     fn bar_sync(barrier: u32);
     #[link_name = "llvm.nvvm.barrier.cta.red.or.aligned.all"]
     fn bar_red_or(barrier: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.barrier.cta.red.and.aligned.all"]
+    fn bar_red_and(barrier: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.barrier.cta.red.popc.aligned.all"]
+    fn bar_red_popc(barrier: u32, predicate: bool) -> u32;
 }
 
 // The aligned forms: a warp comes in one piece, which costs one instruction after a part that the leader alone
@@ -54,4 +58,18 @@ pub(crate) fn block_barrier() {
 pub(crate) fn block_barrier_or(predicate: bool) -> bool {
     // SAFETY: as `block_barrier`.
     unsafe { bar_red_or(0, predicate) }
+}
+
+/// `bar.red.and.pred 0`: [`block_barrier`] that also tells every thread whether all `predicate`s were true.
+#[inline(always)]
+pub(crate) fn block_barrier_and(predicate: bool) -> bool {
+    // SAFETY: as `block_barrier`.
+    unsafe { bar_red_and(0, predicate) }
+}
+
+/// `bar.red.popc.u32 0`: [`block_barrier`] that also tells every thread how many `predicate`s were true.
+#[inline(always)]
+pub(crate) fn block_barrier_count(predicate: bool) -> u32 {
+    // SAFETY: as `block_barrier`.
+    unsafe { bar_red_popc(0, predicate) }
 }

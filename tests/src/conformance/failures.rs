@@ -35,7 +35,7 @@ pub(super) fn all(n: u32, report: &Report) -> Result<()> {
     Ok(())
 }
 
-fn waits(shmem: &Shmem, report: &Report, number: u32, name: &str) -> Result<()> {
+fn waits(shmem: &Shmem, report: &Report, number: u32, name: &'static str) -> Result<()> {
     let n = shmem.n_pes();
     let signals = shmem.alloc_signals(2)?;
     let culprit = n - 1;
@@ -192,7 +192,7 @@ fn fails(
     shmem: &Shmem,
     report: &Report,
     rule: &'static str,
-    what: &str,
+    what: &'static str,
     expected: Expected,
     launch: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
@@ -229,7 +229,7 @@ fn fails(
         complain(format!("after recover: {after:?}"));
     }
     if me == 0 {
-        report.row(rule);
+        report.check(rule, what);
     }
     shmem.free(slots)
 }

@@ -2,7 +2,6 @@
 
 use super::suite::{Bench, TWO_BLOCKS};
 use crate::kernels::ordering::*;
-use crate::kernels::scope;
 use oxshmem::Result;
 use oxshmem_device::LaunchConfig;
 
@@ -11,7 +10,7 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
     let shmem = bench.shmem;
     let slots = shmem.alloc_zeroed::<u32>(shmem.n_pes() as usize)?;
     let wrong = shmem.alloc_zeroed::<u32>(1)?;
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         slots.fill(0)?;
         wrong.fill(0)?;
         bench.row(

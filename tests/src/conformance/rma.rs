@@ -2,7 +2,6 @@
 
 use super::suite::{Bench, RAGGED, ROOM, TWO_BLOCKS};
 use crate::kernels::rma::*;
-use crate::kernels::scope;
 use oxshmem::Result;
 use oxshmem_device::Reach;
 use oxshmem_device::bytemuck::Pod;
@@ -75,7 +74,7 @@ fn copies<T: Element>(
     let (src, dst) = (bench.symmetric::<T>()?, bench.symmetric::<T>()?);
     let ((next, prev), me) = (bench.neighbours(), bench.shmem.my_pe());
     let mut round = 0;
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         for (count, from, to) in SHAPES {
             for is_put in [true, false] {
                 round += 1;
@@ -145,7 +144,7 @@ fn ragged_blocks(bench: &Bench<'_>) -> Result<()> {
     let (src, dst) = (bench.symmetric::<u32>()?, bench.symmetric::<u32>()?);
     let ((next, prev), me) = (bench.neighbours(), bench.shmem.my_pe());
     src.write(&(0..ROOM).map(|i| u32::value(me, i, 0)).collect::<Vec<_>>())?;
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         dst.fill(0)?;
         bench.row(
             "a block whose last warp is not full moves everything",
@@ -164,7 +163,7 @@ fn other_buffers(bench: &Bench<'_>) -> Result<()> {
     let dst = bench.symmetric::<u32>()?;
     let local = bench.local::<u32>(ROOM)?;
     let ((next, prev), me) = (bench.neighbours(), bench.shmem.my_pe());
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         local.write(&(0..ROOM).map(|i| u32::value(me, i, number)).collect::<Vec<_>>())?;
         dst.fill(0)?;
         bench.row(
@@ -213,7 +212,7 @@ fn other_buffers(bench: &Bench<'_>) -> Result<()> {
 fn with_signal(bench: &Bench<'_>) -> Result<()> {
     let (src, dst, seen) = (bench.symmetric::<u32>()?, bench.symmetric::<u32>()?, bench.symmetric::<u32>()?);
     let ((next, prev), me) = (bench.neighbours(), bench.shmem.my_pe());
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         for (count, from, to) in SHAPES {
             for add in [0, 1] {
                 src.write(&(0..ROOM).map(|i| u32::value(me, i, number + add)).collect::<Vec<_>>())?;
@@ -270,7 +269,7 @@ fn to_self(bench: &Bench<'_>) -> Result<()> {
     let (src, dst) = (bench.symmetric::<u64>()?, bench.symmetric::<u64>()?);
     let me = bench.shmem.my_pe();
     src.write(&(0..ROOM).map(|i| u64::value(me, i, 77)).collect::<Vec<_>>())?;
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         dst.fill(0)?;
         bench.row(
             "a PE may put to itself",

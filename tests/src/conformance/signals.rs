@@ -1,7 +1,6 @@
 //! Signals and waits.
 
 use super::suite::{Bench, ROOM, TWO_BLOCKS};
-use crate::kernels::scope;
 use crate::kernels::signals::*;
 use oxshmem::Result;
 
@@ -19,7 +18,7 @@ fn messages(bench: &Bench<'_>) -> Result<()> {
     let ((next, prev), me) = (bench.neighbours(), bench.shmem.my_pe());
     bench.reset_signals()?;
     let mut round = 0;
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         for (how, rule) in [
             (how::STRONG, "a strong signal covers the scope's earlier puts"),
             (how::FENCE_WEAK, "a weak signal of the leader after a fence covers the scope's earlier puts"),
@@ -63,7 +62,7 @@ fn messages(bench: &Bench<'_>) -> Result<()> {
 
 fn adds(bench: &Bench<'_>) -> Result<()> {
     let n = u64::from(bench.shmem.n_pes());
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         for weak in [0, 1] {
             for root in [0, bench.shmem.n_pes() - 1] {
                 bench.reset_signals()?;
@@ -85,7 +84,7 @@ fn adds(bench: &Bench<'_>) -> Result<()> {
 
 fn comparing(bench: &Bench<'_>) -> Result<()> {
     let passed = bench.shmem.alloc_zeroed::<u32>(1)?;
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         for held in [7u64, 1 << 33, 1 << 63] {
             passed.fill(0)?;
             bench.signals.set(3, held)?;
@@ -103,7 +102,7 @@ fn comparing(bench: &Bench<'_>) -> Result<()> {
 
 fn testing(bench: &Bench<'_>) -> Result<()> {
     let answers = bench.shmem.alloc_zeroed::<u64>(7)?;
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         for (held, value) in [(5u64, 5u64), (5, 6), (6, 5), (u64::MAX, 1), (0, u64::MAX)] {
             bench.signals.set(0, held)?;
             answers.fill(9)?;
@@ -123,7 +122,7 @@ fn testing(bench: &Bench<'_>) -> Result<()> {
 
 fn back_and_forth(bench: &Bench<'_>) -> Result<()> {
     let (me, n) = (bench.shmem.my_pe(), bench.shmem.n_pes());
-    for (number, name) in scope::ALL {
+    for (number, name) in bench.scopes() {
         bench.reset_signals()?;
         let rounds = 50;
         // PEs in pairs; an odd one out has no partner.

@@ -1,31 +1,35 @@
 //! What the rules share: the report, the buffers, and launching on every PE.
 
+use super::coverage::Coverage;
+use crate::kernels::scope;
 use oxshmem::{DeviceVec, Result, Shmem, SymVec};
 use oxshmem_device::bytemuck::Pod;
 use oxshmem_device::{LaunchConfig, Signal};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Rows run and what failed, over all PEs.
+/// Checks made and what failed, over all PEs.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    rows: AtomicU64,
-    rules: Mutex<BTreeMap<&'static str, u64>>,
+    checks: AtomicU64,
+    /// Rows: a rule at a scope, and how many checks of it there were.
+    rows: Mutex<BTreeMap<(&'static str, &'static str), u64>>,
     failures: Mutex<Vec<String>>,
 }
 
 impl Report {
-    /// Counts a row of `rule`; called by one PE.
-    pub(super) fn row(&self, rule: &'static str) {
-        self.rows.fetch_add(1, Ordering::Relaxed);
-        *lock(&self.rules).entry(rule).or_default() += 1;
+    /// Counts a check of `rule` at `scope`; called by one PE.
+    pub(super) fn check(&self, rule: &'static str, scope: &'static str) {
+        self.checks.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.rows).entry((rule, scope)).or_default() += 1;
     }
 
-    /// Rows so far.
-    pub(super) fn rows(&self) -> u64 {
-        self.rows.load(Ordering::Relaxed)
+    /// Checks so far.
+    pub(super) fn checks(&self) -> u64 {
+        self.checks.load(Ordering::Relaxed)
     }
 
     /// Records a failure.
@@ -33,26 +37,44 @@ impl Report {
         lock(&self.failures).push(what);
     }
 
-    /// Prints the rules, the failures and the totals.
-    pub(super) fn finish(&self) -> ExitCode {
-        let rules = lock(&self.rules);
-        for (rule, rows) in rules.iter() {
-            println!("rule {rule}: {rows} rows");
+    /// Prints the rules, the failures and the totals. `called` is what the scan of the public functions found.
+    pub(super) fn finish(&self, called: &Coverage) -> ExitCode {
+        let rows = lock(&self.rows);
+        let mut rules: BTreeMap<&str, (Vec<&str>, u64)> = BTreeMap::new();
+        for (&(rule, scope), checks) in rows.iter() {
+            let (scopes, sum) = rules.entry(rule).or_default();
+            scopes.push(scope);
+            *sum += checks;
+        }
+        for (rule, (scopes, checks)) in &rules {
+            println!("rule {rule}: {}, {checks} checks", scopes.join(" "));
         }
         let failures = lock(&self.failures);
         for failure in failures.iter().take(50) {
             println!("FAILED {failure}");
         }
-        let (rows, failed) = (self.rows(), failures.len() as u64);
-        println!("{} rules, {rows} rows, {failed} failed", rules.len());
-        println!("{} passed, {failed} failed", rows.saturating_sub(failed));
-        if failed == 0 && rows > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        for function in called.missing {
+            println!("NOT CALLED {function}");
+        }
+        let (checks, failed) = (self.checks(), failures.len() as u64);
+        println!("{} rules", rules.len());
+        println!("{} rows, {failed} failed", rows.len());
+        println!("public functions {}, called {}", called.public, called.public - called.missing.len());
+        println!("{} passed, {failed} failed", checks.saturating_sub(failed));
+        if failed == 0 && checks > 0 && called.missing.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+
+/// Under which rows count that belong to no scope.
+const NO_SCOPE: &str = "-";
 
 /// Elements in the buffers of a [`Bench`], of 16 bytes at most.
 pub(super) const ROOM: usize = 5000;
@@ -65,12 +87,32 @@ pub(super) struct Bench<'a> {
     pub report: &'a Report,
     /// Four signals.
     pub signals: SymVec<Signal>,
+    /// The scope that rows are counted under.
+    scope: Cell<&'static str>,
 }
 
 impl<'a> Bench<'a> {
     /// Allocates; collective.
     pub(super) fn new(shmem: &'a Shmem, report: &'a Report) -> Result<Self> {
-        Ok(Self { shmem, report, signals: shmem.alloc_signals(4)? })
+        Ok(Self { shmem, report, signals: shmem.alloc_signals(4)?, scope: Cell::new(NO_SCOPE) })
+    }
+
+    /// The scopes, as kernels number them, and their names. Rows count under the one that was given last, and under
+    /// none once all were.
+    pub(super) fn scopes(&self) -> impl Iterator<Item = (u32, &'static str)> + use<'_, 'a> {
+        self.scopes_of(&scope::ALL)
+    }
+
+    /// As [`scopes`](Self::scopes), of some.
+    pub(super) fn scopes_of<'s>(
+        &'s self,
+        scopes: &'s [(u32, &'static str)],
+    ) -> impl Iterator<Item = (u32, &'static str)> + 's {
+        let scopes = scopes.iter().copied().map(Some).chain([None]);
+        scopes.map_while(|scope| {
+            self.scope.set(scope.map_or(NO_SCOPE, |(_, name)| name));
+            scope
+        })
     }
 
     /// Signals back to 0; collective.
@@ -108,7 +150,7 @@ impl<'a> Bench<'a> {
                 .fail(format!("{rule}: {what}, PE {me} of {n}: element {i} is {value:?}, not {expected:?}"));
         }
         if self.shmem.my_pe() == 0 {
-            self.report.row(rule);
+            self.report.check(rule, self.scope.get());
         }
         Ok(())
     }

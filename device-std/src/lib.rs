@@ -57,6 +57,7 @@ pub use half::{bf16, f16};
 pub use launch::LaunchConfig;
 pub use local::Local;
 pub use oxshmem_macros::{nvshmem_kernel, shared};
+pub use rma::{GetRequest, Pending, PutRequest};
 pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp, Warps};
 pub use signal::{Signal, SignalOp};
 pub use sym::{Data, Reach, Sym, Symmetric};

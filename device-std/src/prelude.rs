@@ -7,6 +7,8 @@ pub use crate::launch::LaunchConfig;
 pub use crate::local::Local;
 pub use crate::shared::{Shared, SharedSlice};
 pub use crate::signal::{Signal, SignalOp};
+pub use crate::stage::{BulkStage, Stage};
 pub use crate::sym::{Reach, Sym};
+pub use crate::tile::{BulkTile, Tile};
 pub use crate::wait::Cmp;
 pub use crate::{bf16, f16, nvshmem_kernel, shared, thread, warp};

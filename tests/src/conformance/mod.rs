@@ -5,14 +5,19 @@
 //! A row is a rule at a scope. Output: one line per rule, then `N rows, M failed`, how many of device-std's public
 //! functions the kernels call, and `N passed, M failed` of all checks.
 
+mod alignments;
 mod atomics;
 mod coverage;
+mod element;
 mod failures;
+mod nbi;
 mod ordering;
 mod ported;
 mod rma;
 mod signals;
+mod strided;
 mod suite;
+mod tiles;
 mod warps;
 
 use oxshmem::Config;
@@ -32,6 +37,10 @@ pub fn main() -> ExitCode {
             config.pes(n).run(|shmem| {
                 let mut bench = Bench::new(&shmem, &report)?;
                 rma::all(&mut bench)?;
+                alignments::all(&mut bench)?;
+                nbi::all(&mut bench)?;
+                strided::all(&mut bench)?;
+                tiles::all(&mut bench)?;
                 signals::all(&mut bench)?;
                 ordering::all(&mut bench)?;
                 atomics::all(&mut bench)?;

@@ -1,32 +1,10 @@
 //! put, get, p, g and put_signal: the right bytes arrive, and no others change.
 
+use super::element::Element;
 use super::suite::{Bench, RAGGED, ROOM, TWO_BLOCKS};
 use crate::kernels::rma::*;
 use oxshmem::Result;
 use oxshmem_device::Reach;
-use oxshmem_device::bytemuck::Pod;
-
-/// An element type of the suite.
-trait Element: Pod + PartialEq + std::fmt::Debug + Send {
-    const NAME: &'static str;
-    /// A value that depends on PE, place and round.
-    fn value(pe: u32, i: usize, round: u32) -> Self;
-}
-
-macro_rules! element {
-    ($($ty:ty)*) => {$(
-        impl Element for $ty {
-            const NAME: &'static str = stringify!($ty);
-            fn value(pe: u32, i: usize, round: u32) -> Self {
-                let mut x = u64::from(pe) << 40 ^ (i as u64) << 8 ^ u64::from(round);
-                x = (x ^ x >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                let x = (x ^ x >> 29) as u128;
-                (x << 64 | x ^ 0x5555) as $ty | 1
-            }
-        }
-    )*};
-}
-element!(u8 u16 u32 u64 u128);
 
 /// Counts and starts (in elements) of source and target: odd, aligned differently, empty, across 16-byte grids.
 const SHAPES: [(usize, usize, usize); 9] = [
@@ -44,7 +22,7 @@ const SHAPES: [(usize, usize, usize); 9] = [
 /// Every rule of this file.
 pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
     macro_rules! for_each_type {
-        ($($ty:ident)*) => {$(
+        ($($ty:ty)*) => {$(
             copies::<$ty>(
                 bench,
                 |b, dst, src, s, pe| put::<$ty>::launch(b.shmem, TWO_BLOCKS, dst, src, s, pe),

@@ -1,11 +1,15 @@
 //! One kernel per operation; the scope is a parameter, so that each is tested at every scope.
 
+pub mod alignments;
 pub mod atomics;
 pub mod failures;
+pub mod nbi;
 pub mod ordering;
 pub mod ported;
 pub mod rma;
 pub mod signals;
+pub mod strided;
+pub mod tiles;
 pub mod warps;
 
 /// Scope numbers, as kernels take them.

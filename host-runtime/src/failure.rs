@@ -126,7 +126,10 @@ impl Display for Failure {
         write!(f, "PE {}: {}", self.pe, self.operation)?;
         match (&self.place, self.operation) {
             // These causes name no word of the heap.
-            _ if matches!(self.cause, Cause::IndexOutOfRange | Cause::SharedMemory) => {}
+            _ if matches!(
+                self.cause,
+                Cause::IndexOutOfRange | Cause::SharedMemory | Cause::NotInTeam | Cause::GlobalExit
+            ) => {}
             (Place::Control(what), _) => write!(f, " on the {what} word at heap offset {:#x}", self.offset)?,
             (Place::Allocation { number, holds, element }, operation) => {
                 let word = if names_a_signal(operation) { " on signal" } else { "" };
@@ -154,8 +157,10 @@ impl Display for Failure {
                 write!(f, "deadline {} s expired", self.deadline.as_secs_f64())?;
             }
             Cause::PeOutOfRange => {
-                write!(f, ": there is no PE {}, the job has {}", self.seen, self.expected)?
+                let of = "of the job, or of the team that the operation was called on";
+                write!(f, ": there is no PE {} among the {} {of}", self.seen, self.expected)?;
             }
+            Cause::NotInTeam => write!(f, ": this PE does not belong to the team in slot {}", self.seen)?,
             Cause::LengthMismatch => {
                 write!(f, ": the destination has {} elements, the source {}", self.expected, self.seen)?;
             }

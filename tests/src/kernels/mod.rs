@@ -10,6 +10,7 @@ pub mod rma;
 pub mod signals;
 pub mod strided;
 pub mod tiles;
+pub mod teams;
 pub mod warps;
 
 /// Scope numbers, as kernels take them.

@@ -157,8 +157,7 @@ impl Display for Failure {
                 write!(f, "deadline {} s expired", self.deadline.as_secs_f64())?;
             }
             Cause::PeOutOfRange => {
-                let of = "of the job, or of the team that the operation was called on";
-                write!(f, ": there is no PE {} among the {} {of}", self.seen, self.expected)?;
+                write!(f, ": there is no PE {}, the job or team has {}", self.seen, self.expected)?
             }
             Cause::NotInTeam => write!(f, ": this PE does not belong to the team in slot {}", self.seen)?,
             Cause::LengthMismatch => {

@@ -132,9 +132,9 @@ impl Pe {
     /// Writes the table of teams, with those that are always there.
     pub(crate) fn first_teams(&self) -> Result<()> {
         self.lock().teams.slots.resize_with(teams::SLOTS as usize, || None);
-        for slot in 0..teams::SLOTS {
-            self.write_entry(slot, teams::EMPTY)?;
-        }
+        let empty = entry_bytes(teams::EMPTY).repeat(teams::SLOTS as usize);
+        // SAFETY: the table, which nothing knows yet.
+        unsafe { self.copies.write(self.tables, &empty)? };
         let job = &self.job;
         let gpu = job.gpu_of_pe[self.me as usize];
         let same_gpu = (0..job.n_pes).filter(|pe| job.gpu_of_pe[*pe as usize] == gpu);
@@ -152,10 +152,8 @@ impl Pe {
 
     fn write_entry(&self, slot: u32, entry: TeamAbi) -> Result<()> {
         let at = self.tables + u64::from(slot) * size_of::<TeamAbi>() as u64;
-        // SAFETY: TeamAbi is integers without padding.
-        let bytes: [u8; size_of::<TeamAbi>()] = unsafe { std::mem::transmute(entry) };
         // SAFETY: an entry of the table, which no kernel that runs may name.
-        unsafe { self.copies.write(at, &bytes) }
+        unsafe { self.copies.write(at, &entry_bytes(entry)) }
     }
 
     /// Makes a team, if this PE is one of `pes`, in the slot that its handle names.
@@ -197,6 +195,11 @@ impl Pe {
             self.retire(formed.list);
         }
     }
+}
+
+fn entry_bytes(entry: TeamAbi) -> [u8; size_of::<TeamAbi>()] {
+    // SAFETY: integers without padding.
+    unsafe { std::mem::transmute(entry) }
 }
 
 impl Shmem {

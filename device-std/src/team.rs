@@ -85,6 +85,7 @@ impl core::fmt::Debug for Team {
     }
 }
 
+#[diagnostic::do_not_recommend]
 // SAFETY: the piece is the handle itself, and a launcher checks it by what `names` gives.
 unsafe impl KernelParam for Team {
     type R0 = u64;
@@ -103,6 +104,7 @@ unsafe impl KernelParam for Team {
 }
 
 /// What a split gave, as an `Option<&_>`: a PE that does not belong to the new team passes [`Team::NONE`].
+#[diagnostic::do_not_recommend]
 impl<A: Arg<Team>> Arg<Team> for Option<A> {
     fn to_param(&self) -> Team {
         self.as_ref().map_or(Team::NONE, Arg::to_param)
@@ -233,6 +235,7 @@ impl<C: KernelContext> OnTeam<C> {
 
 impl<C: KernelContext> sealed::Sealed for OnTeam<C> {}
 
+#[diagnostic::do_not_recommend]
 impl<C: KernelContext> Context for OnTeam<C> {
     #[inline(always)]
     fn shmem(self) -> Shmem {
@@ -252,6 +255,7 @@ impl<C: KernelContext> Context for OnTeam<C> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<C: KernelContext + MayWait> MayWait for OnTeam<C> {}
 
 #[cfg(test)]

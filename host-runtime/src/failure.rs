@@ -27,7 +27,7 @@ pub struct Failure {
     /// The value waited for; the blocks of a grid that meets; the destination's length; the length that an index
     /// was out of, 0 if it is not known.
     pub expected: u64,
-    /// The value last seen; the blocks that had come; the source's length; the index.
+    /// The value last seen; the blocks that had come; the source's length; the index; the slot of a team.
     pub seen: u64,
     /// The deadline of one wait.
     pub deadline: Duration,

@@ -218,7 +218,7 @@ fn wrong_teams(shmem: &Shmem, report: &Report) -> Result<()> {
         expected: None,
         seen: Some(teams::NONE.into()),
     };
-    fails(shmem, report, "a kernel on a PE that is not in its team ends", "team", expected, || {
+    fails(shmem, report, "a kernel on a PE that is not in its team ends", "thread", expected, || {
         let outside = if shmem.my_pe() == n - 1 { None } else { team.as_ref() };
         if shmem.my_pe() == n - 1 || team.is_some() {
             put_on_team::launch(shmem, CONFIG, outside, &dst, &src, scope::THREAD, 0)?;
@@ -259,7 +259,7 @@ pub(super) fn exits(n: u32, report: &Report) -> Result<()> {
             Err(error) if ended(&error) && error.exit_status() == status as u8 => {}
             other => report.fail(format!("the run that global_exit ended, {n} PEs: {other:?}")),
         }
-        report.row("global_exit ends the job on every PE, for good");
+        report.check("global_exit ends the job on every PE, for good", "thread");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Teams: numbering, translation, operations by a team's numbers, and splits that cannot be.
 
-use super::suite::{Bench, ROOM, TWO_BLOCKS};
+use super::suite::{Bench, NO_SCOPE, ROOM, TWO_BLOCKS};
 use crate::kernels::scope;
 use crate::kernels::teams::*;
 use oxshmem::{Error, LaunchConfig, Result, Team};
@@ -98,7 +98,7 @@ fn moving(bench: &Bench<'_>, name: &str, team: Option<&Team>, pes: &[u32]) -> Re
     let mine = pes.iter().position(|pe| *pe == shmem.my_pe());
     let prev = mine.map(|mine| pes[(mine + pes.len() - 1) % pes.len()]);
     bench.reset_signals()?;
-    for (number, scope_name) in scope::ALL {
+    for (number, scope_name) in bench.scopes() {
         let round = 1 + u64::from(number);
         let value = |pe: u32, i: usize| pe << 20 ^ (i as u32) << 4 ^ round as u32;
         src.write(&(0..ROOM).map(|i| value(shmem.my_pe(), i)).collect::<Vec<_>>())?;
@@ -158,7 +158,7 @@ fn round_of(number: u32) -> u32 {
 
 fn signalling(bench: &Bench<'_>, name: &str, team: Option<&Team>, pes: &[u32]) -> Result<()> {
     let mine = pes.contains(&bench.shmem.my_pe());
-    for (number, scope_name) in scope::ALL {
+    for (number, scope_name) in bench.scopes() {
         bench.reset_signals()?;
         bench.row(
             "a signal reaches every PE of a team and no other, and barrier_all is over all PEs",
@@ -248,7 +248,7 @@ fn refused(bench: &Bench<'_>) -> Result<()> {
     }
     shmem.free(out)?;
     if shmem.my_pe() == 0 {
-        bench.report.row("a team that cannot be, or is no more, is a typed error");
+        bench.report.check("a team that cannot be, or is no more, is a typed error", NO_SCOPE);
     }
     Ok(())
 }
@@ -273,7 +273,7 @@ fn slots(bench: &Bench<'_>) -> Result<()> {
         teams.into_iter().flatten().try_for_each(|team| shmem.team_destroy(team))?;
     }
     if shmem.my_pe() == 0 {
-        bench.report.row("slots of teams run out as a typed error, and are used again");
+        bench.report.check("slots of teams run out as a typed error, and are used again", NO_SCOPE);
     }
     Ok(())
 }

@@ -10,7 +10,8 @@ pub const NO_PE: u32 = u32::MAX;
 /// beyond the team the job's number and that in `other`. Nothing if this PE is not in `team`.
 #[nvshmem_kernel]
 pub fn team_numbers(shmem: Shmem, team: Team, other: Team, out: Sym<[u32]>) {
-    let (Some(team), out) = (shmem.try_team(team), shmem.local(out)) else { return };
+    let Some(team) = shmem.try_team(team) else { return };
+    let out = team.context().local(out);
     out.set(0, team.my_pe());
     out.set(1, team.n_pes());
     out.set(2, team.next_pe());

@@ -17,8 +17,8 @@ mod rma;
 mod signals;
 mod strided;
 mod suite;
-mod tiles;
 mod teams;
+mod tiles;
 mod warps;
 
 use oxshmem::Config;

@@ -9,8 +9,8 @@ pub mod ported;
 pub mod rma;
 pub mod signals;
 pub mod strided;
-pub mod tiles;
 pub mod teams;
+pub mod tiles;
 pub mod warps;
 
 /// Scope numbers, as kernels take them.

@@ -1,5 +1,5 @@
 //! The layouts that host and device share: the launch context, the control area at the start of every
-//! symmetric heap segment, and the error record. Nothing here has behaviour.
+//! symmetric heap segment, the table of teams, and the error record. Nothing here has behaviour.
 //!
 //! A change of a layout changes the number in the name of the section in which modules register (launch.rs), so
 //! that a program never finds kernels that were built against another one.
@@ -32,6 +32,54 @@ pub struct ContextAbi {
     pub grid_slot: u32,
     /// Number of this launch on this PE, for the error record.
     pub launch: u32,
+    /// Address of `[TeamAbi; teams::SLOTS]` in this PE's device memory: the teams that it belongs to.
+    pub teams: u64,
+}
+
+/// A team as one of its PEs sees it: an entry of the table at [`ContextAbi::teams`]. It stands so that it is read by
+/// two 16-byte loads.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TeamAbi {
+    /// This PE's number in the team, or [`NO_MEMBER`](teams::NO_MEMBER).
+    pub my_pe: u32,
+    /// How many PEs the team has.
+    pub n_pes: u32,
+    /// The job's number of the team's PE 0, if `list` is 0.
+    pub start: u32,
+    /// From the job's number of one PE of the team to that of the next, if `list` is 0. Never 0.
+    pub stride: i32,
+    /// Address of `[u32; n_pes]`, the job's numbers of the team's PEs, if they are not evenly spaced; else 0.
+    pub list: u64,
+    /// The handle of the team that has the slot, by which that of an earlier one is known.
+    pub handle: u64,
+}
+
+/// The table of teams: [`SLOTS`](teams::SLOTS) entries of 32 bytes, 2 KiB on each PE. A team whose PEs are not evenly
+/// spaced takes 4 bytes more for each of its PEs, as long as it lives. There is nothing else.
+pub mod teams {
+    use super::TeamAbi;
+
+    /// Most teams of a PE at once, the predefined ones included.
+    pub const SLOTS: u32 = 64;
+    /// Slot of the team of all PEs.
+    pub const WORLD: u32 = 0;
+    /// Slot of the team of the PEs on this host.
+    pub const NODE: u32 = 1;
+    /// Slot of the team of the PEs on this GPU.
+    pub const SAME_GPU: u32 = 2;
+    /// Slot of the team that has no PE.
+    pub const NONE: u32 = 3;
+    /// First slot for teams that a program makes: 60 at once.
+    pub const FIRST_FREE: u32 = 4;
+    /// A PE's number in a team to which it does not belong.
+    pub const NO_MEMBER: u32 = u32::MAX;
+    /// Size of the table in bytes.
+    pub const BYTES: u64 = SLOTS as u64 * size_of::<TeamAbi>() as u64;
+
+    /// The entry of a slot that no team of this PE has.
+    pub const EMPTY: TeamAbi =
+        TeamAbi { my_pe: NO_MEMBER, n_pes: 0, start: 0, stride: 1, list: 0, handle: NONE as u64 };
 }
 
 /// The control area: the first [`BYTES`](control::BYTES) of every heap segment. All of it is zero at start
@@ -150,6 +198,10 @@ numbered! {
         NoPath = 5 => "no path to the PE",
         /// The kernel uses more shared memory than its launch declared.
         SharedMemory = 6 => "shared memory not declared",
+        /// A kernel named a team to which its PE does not belong.
+        NotInTeam = 7 => "not in the team",
+        /// A kernel asked for the end of the job.
+        GlobalExit = 8 => "global exit",
     }
 }
 
@@ -224,6 +276,10 @@ numbered! {
         PeQuiet = 52 => "pe_quiet",
         /// `sync_all`.
         SyncAll = 53 => "sync_all",
+        /// `team`: a look at a team.
+        Team = 60 => "team",
+        /// `global_exit`.
+        GlobalExit = 61 => "global_exit",
     }
 }
 
@@ -286,8 +342,9 @@ impl Cmp {
 }
 
 const _: () = {
-    assert!(size_of::<ContextAbi>() == 64);
+    assert!(size_of::<ContextAbi>() == 72);
     assert!(align_of::<ContextAbi>() == 8);
+    assert!(size_of::<TeamAbi>() == 32 && teams::BYTES == 2048);
     assert!(size_of::<ErrorRecord>() == 128);
     assert!(
         control::GRID + control::GRID_STRIDE * control::GRID_SLOTS as u64 <= control::BYTES

@@ -34,8 +34,9 @@ impl Shmem {
         // One branch for all that may be wrong; what it was is found out there.
         if base == 0 || span.out_of_range().is_some() {
             self.checked(span, operation);
-            let fault = Fault { peer: pe, offset: span.offset(), ..Fault::new(Cause::NoPath, operation) };
             let pes = context.pes();
+            let peer = if pe < pes { context.world_pe(pe) } else { pe };
+            let fault = Fault { peer, offset: span.offset(), ..Fault::new(Cause::NoPath, operation) };
             let cause = if pe < pes { Cause::NoPath } else { Cause::PeOutOfRange };
             fail(self, Fault { cause, expected: u64::from(pes), seen: u64::from(pe), ..fault });
         }

@@ -52,7 +52,7 @@ pub trait KernelContext: Context {
     unsafe fn from_abi(abi: ContextAbi) -> Self;
 }
 
-/// A context that may wait. Only [`Collective`].
+/// A context that may wait: [`Collective`], also seen through a team.
 #[diagnostic::on_unimplemented(
     message = "a kernel that waits must take `Collective`: `{Self}` can only initiate",
     label = "this operation waits",
@@ -61,7 +61,7 @@ pub trait KernelContext: Context {
 pub trait MayWait: Context {}
 impl MayWait for Collective {}
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Shmem {}
     impl Sealed for super::Collective {}

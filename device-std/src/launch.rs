@@ -6,7 +6,7 @@
 use crate::abi::ContextAbi;
 
 /// A value that can be a kernel parameter: a scalar or other plain data of at most 16 bytes' alignment, or a
-/// handle ([`Sym`](crate::Sym), [`Global`](crate::Global)).
+/// handle ([`Sym`](crate::Sym), [`Global`](crate::Global), [`Team`](crate::Team)).
 ///
 /// The entry takes it as at most two raw pieces, because a pointer inside a by-value struct would lose its
 /// address space on the device.
@@ -34,7 +34,7 @@ pub unsafe trait KernelParam: Copy + Send + 'static {
     /// The pieces come from [`into_raw`](Self::into_raw).
     unsafe fn from_raw(first: Self::R0, second: Self::R1) -> Self;
 
-    /// Tells the launcher what memory the parameter names, so that it can be checked before the launch.
+    /// Tells the launcher what memory or team the parameter names, so that it can be checked before the launch.
     fn names(self) -> Named {
         Named::Nothing
     }
@@ -58,7 +58,7 @@ unsafe impl<T: bytemuck::Pod + Send> KernelParam for T {
     }
 }
 
-/// Memory that a kernel parameter names.
+/// What a kernel parameter names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// None.
@@ -78,6 +78,11 @@ pub enum Named {
         address: u64,
         /// Length in bytes.
         bytes: u64,
+    },
+    /// A team.
+    Team {
+        /// Its handle.
+        team: crate::Team,
     },
 }
 
@@ -103,7 +108,7 @@ impl<P: KernelParam> Arg<P> for P {
 pub trait ParamVisitor {
     /// One raw piece: the address of its bytes and how many there are (never 0).
     fn piece(&mut self, data: *const u8, bytes: usize);
-    /// The memory that a parameter names.
+    /// What a parameter names.
     fn names(&mut self, named: Named);
 }
 
@@ -261,13 +266,13 @@ mod registry {
 
     // One entry is always there, so that the linker defines the section's bounds.
     #[used]
-    #[unsafe(link_section = "oxshmem_modules_1")]
+    #[unsafe(link_section = "oxshmem_modules_2")]
     static FIRST: Registered = Registered(None);
 
     unsafe extern "C" {
-        #[link_name = "__start_oxshmem_modules_1"]
+        #[link_name = "__start_oxshmem_modules_2"]
         static START: usize;
-        #[link_name = "__stop_oxshmem_modules_1"]
+        #[link_name = "__stop_oxshmem_modules_2"]
         static STOP: usize;
     }
 
@@ -298,7 +303,7 @@ macro_rules! kernels {
             use $crate::launch::{Image, KernelInfo, Module, Registered};
             static MODULE: Module = include!(concat!(env!("OUT_DIR"), "/oxshmem_kernels.rs"));
             #[used]
-            #[unsafe(link_section = "oxshmem_modules_1")]
+            #[unsafe(link_section = "oxshmem_modules_2")]
             static REGISTERED: Registered = Registered(Some(&MODULE));
         };
     };

@@ -12,6 +12,7 @@
 //! | [`signal`], [`wait`] | signal words, and waiting for them with a deadline |
 //! | [`atomic`] | read-modify-writes on symmetric words |
 //! | [`order`] | `fence`, `quiet`, `barrier_all`, grid barriers |
+//! | [`team`] | teams: PEs under numbers of their own |
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
 //! | [`thread`], [`warp`] | indices, shuffles, votes |
 //! | [`launch`] | kernels as the host sees them |
@@ -28,6 +29,7 @@ mod barrier;
 pub mod context;
 mod copy;
 pub mod cuda_std;
+mod exit;
 mod fault;
 pub mod global;
 pub mod launch;
@@ -42,6 +44,7 @@ pub mod shared;
 pub mod signal;
 pub mod stage;
 pub mod sym;
+pub mod team;
 pub mod thread;
 pub mod tile;
 pub mod wait;
@@ -61,6 +64,7 @@ pub use rma::{GetRequest, Pending, PutRequest};
 pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp, Warps};
 pub use signal::{Signal, SignalOp};
 pub use sym::{Data, Reach, Sym, Symmetric};
+pub use team::{OnTeam, Team};
 pub use wait::Cmp;
 
 /// What generated code names. Not part of the API.

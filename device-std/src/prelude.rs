@@ -9,6 +9,7 @@ pub use crate::shared::{Shared, SharedSlice};
 pub use crate::signal::{Signal, SignalOp};
 pub use crate::stage::{BulkStage, Stage};
 pub use crate::sym::{Reach, Sym};
+pub use crate::team::{OnTeam, Team};
 pub use crate::tile::{BulkTile, Tile};
 pub use crate::wait::Cmp;
 pub use crate::{bf16, f16, nvshmem_kernel, shared, thread, warp};

@@ -342,4 +342,4 @@ fn lane(position: &Position) -> u32 {
     (x + width * (y + height * z)) % 32
 }
 
-const _: () = assert!((Operation::WarpsSync as usize) < OPERATIONS);
+const _: () = assert!((Operation::GlobalExit as usize) < OPERATIONS);

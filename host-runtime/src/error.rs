@@ -322,8 +322,52 @@ pub enum Error {
         list_calls(calls)
     )]
     CallsDiffer {
-        /// What each PE called, by PE.
+        /// What each PE called, by PE; nothing for one that takes no part or has returned.
         calls: Vec<String>,
+    },
+    /// The PEs made a collective call with different arguments.
+    #[error("the PEs called {call} with different values of {what}: PE {} with {}, PE {} with {}; all PEs that take part pass the same", one.0, one.1, other.0, other.1)]
+    ArgumentsDiffer {
+        /// The call.
+        call: &'static str,
+        /// The argument.
+        what: &'static str,
+        /// A PE, by its number in the job, and what it passed.
+        one: (u32, String),
+        /// Another one.
+        other: (u32, String),
+    },
+    /// A split names PEs that the team has not got.
+    #[error(
+        "a split of a team of {n_pes} PE(s) was asked for {size} of them from {start} on by {stride}: it takes at least one, each once, with numbers from 0 to {}", n_pes - 1
+    )]
+    TeamRange {
+        /// The new team's PE 0, by its number in the parent.
+        start: u32,
+        /// From one PE to the next.
+        stride: i32,
+        /// PEs of the new team.
+        size: u32,
+        /// PEs of the parent.
+        n_pes: u32,
+    },
+    /// The PEs of a new team have no slot for it that is free on all of them.
+    #[error(
+        "a PE may belong to {limit} teams at once, besides the predefined ones, and the PEs of a new team need a slot that is free on all of them: destroy teams that are not used any more"
+    )]
+    TooManyTeams {
+        /// The most that a PE may belong to.
+        limit: u32,
+    },
+    /// A team cannot be used where it was named.
+    #[error("{by} names {team}, {why}")]
+    BadTeam {
+        /// The call, or the kernel with the parameter's number, from 0, the context not counted.
+        by: String,
+        /// The team.
+        team: String,
+        /// Why it cannot.
+        why: &'static str,
     },
     /// Some PEs did not come to a collective call in time.
     #[error("PE {pe} waited {:.1} s in {call}; missing: {}; {}", waited.as_secs_f64(), list_pes(missing), why_absent(in_kernels, stopped))]
@@ -452,6 +496,15 @@ pub enum Error {
     /// A kernel failed on some PE; nothing runs until all PEs have called `recover()`.
     #[error("{0}; every PE must call recover() before anything is launched again")]
     Poisoned(Box<Failure>),
+    /// A kernel has ended the job, by `global_exit`. Nothing helps: the program is to end, by
+    /// [`exit_status`](Self::exit_status) with this status.
+    #[error("a kernel of PE {pe} ended the job with status {status} (global_exit)")]
+    GlobalExit {
+        /// The PE.
+        pe: u32,
+        /// The status.
+        status: i32,
+    },
     /// An emulated kernel panicked or touched memory that is not allocated.
     #[error("{0}")]
     KernelFailed(Box<KernelPanic>),

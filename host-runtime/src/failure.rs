@@ -27,7 +27,7 @@ pub struct Failure {
     /// The value waited for; the blocks of a grid that meets; the destination's length; the length that an index
     /// was out of, 0 if it is not known.
     pub expected: u64,
-    /// The value last seen; the blocks that had come; the source's length; the index.
+    /// The value last seen; the blocks that had come; the source's length; the index; the slot of a team.
     pub seen: u64,
     /// The deadline of one wait.
     pub deadline: Duration,
@@ -126,7 +126,10 @@ impl Display for Failure {
         write!(f, "PE {}: {}", self.pe, self.operation)?;
         match (&self.place, self.operation) {
             // These causes name no word of the heap.
-            _ if matches!(self.cause, Cause::IndexOutOfRange | Cause::SharedMemory) => {}
+            _ if matches!(
+                self.cause,
+                Cause::IndexOutOfRange | Cause::SharedMemory | Cause::NotInTeam | Cause::GlobalExit
+            ) => {}
             (Place::Control(what), _) => write!(f, " on the {what} word at heap offset {:#x}", self.offset)?,
             (Place::Allocation { number, holds, element }, operation) => {
                 let word = if names_a_signal(operation) { " on signal" } else { "" };
@@ -154,8 +157,9 @@ impl Display for Failure {
                 write!(f, "deadline {} s expired", self.deadline.as_secs_f64())?;
             }
             Cause::PeOutOfRange => {
-                write!(f, ": there is no PE {}, the job has {}", self.seen, self.expected)?
+                write!(f, ": there is no PE {}, the job or team has {}", self.seen, self.expected)?
             }
+            Cause::NotInTeam => write!(f, ": this PE does not belong to the team in slot {}", self.seen)?,
             Cause::LengthMismatch => {
                 write!(f, ": the destination has {} elements, the source {}", self.expected, self.seen)?;
             }

@@ -12,7 +12,7 @@ use crate::group::{Group, Rendezvous};
 use crate::ledger::Ledger;
 use crate::space::AddressSpace;
 use crate::stop::Stop;
-use oxshmem_device::abi::control;
+use oxshmem_device::abi::{Cause, control};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -46,6 +46,8 @@ pub(crate) struct Job {
     pub(crate) device_of_pe: Vec<Option<Arc<dyn Device>>>,
     /// How many PEs share the device of each PE.
     pub(crate) pes_on_device: Vec<u32>,
+    /// A number of the device of each PE, the same for those on one device.
+    pub(crate) gpu_of_pe: Vec<u32>,
     /// What is held of each device by PEs of this process, by the device's number.
     pub(crate) ledgers: Vec<Arc<Ledger>>,
     /// Address of each PE's heap segment.
@@ -54,6 +56,8 @@ pub(crate) struct Job {
     pub(crate) mapped: AtomicU64,
     /// Number of the run in this process, to tell vectors of different runs apart.
     pub(crate) number: u64,
+    /// What the handles of the job's teams carry, by which those of another job are known.
+    pub(crate) team_tag: u16,
     /// Where processes hand each other heap memory.
     pub(crate) exchange: Option<Exchange>,
     /// When it was first seen that the job has failed, and by what.
@@ -72,6 +76,8 @@ pub(crate) struct Parts {
     pub(crate) device_of_pe: Vec<Option<Arc<dyn Device>>>,
     /// How many PEs share the device of each PE.
     pub(crate) pes_on_device: Vec<u32>,
+    /// A number of the device of each PE, the same for those on one device.
+    pub(crate) gpu_of_pe: Vec<u32>,
     /// Bytes of addresses for each PE's heap.
     pub(crate) segment: u64,
     /// Bytes by which heaps grow.
@@ -91,6 +97,7 @@ impl Job {
             device_of_pe.iter().filter(|other| other.info().ordinal == ordinal).count() as u32
         };
         let pes_on_device: Vec<u32> = device_of_pe.iter().map(sharers).collect();
+        let gpu_of_pe = device_of_pe.iter().map(|device| device.info().ordinal).collect();
         let mut segment = u64::MAX;
         for (device, &pes) in device_of_pe.iter().zip(&pes_on_device) {
             segment = segment.min(segment_bytes(config, &**device, pes)?);
@@ -109,6 +116,7 @@ impl Job {
                 board,
                 device_of_pe: device_of_pe.into_iter().map(Some).collect(),
                 pes_on_device,
+                gpu_of_pe,
                 segment,
                 granule: devices.iter().map(|device| device.info().granule).max().unwrap_or(1),
                 tags: Tags::Shared,
@@ -124,7 +132,8 @@ impl Job {
     /// A job of these parts, whose heap has no memory yet.
     pub(crate) fn new(config: &Config, parts: Parts) -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let Parts { group, board, device_of_pe, pes_on_device, segment, granule, tags, exchange } = parts;
+        let Parts { group, board, device_of_pe, pes_on_device, gpu_of_pe, segment, granule, tags, exchange } =
+            parts;
         let space = AddressSpace::new(&device_of_pe, segment, granule);
         let space = space.map_err(|error| no_addresses(error, config))?;
         let heap = Heap::new(space, config.pes, config.heap_limit, tags);
@@ -135,6 +144,12 @@ impl Job {
         // SAFETY: whole pages of a map that the job keeps until after what this returns.
         let shared = unsafe { first.register_host(start, bytes)? };
         let kernel_patience = kernel_patience(config, &***first);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        // Of a job of several processes, what all of them know alike.
+        let team_tag = match tags {
+            Tags::Shared => number as u16,
+            Tags::From(start) => start as u16,
+        };
         let numbers = own.iter().map(|device| device.info().ordinal + 1).max().unwrap_or(0);
         Ok(Self {
             n_pes: config.pes,
@@ -147,10 +162,12 @@ impl Job {
             ledgers: (0..numbers).map(|_| Arc::default()).collect(),
             bases: heap.bases(),
             mapped: AtomicU64::new(0),
-            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            number,
+            team_tag,
             failing: Mutex::new(None),
             device_of_pe,
             pes_on_device,
+            gpu_of_pe,
             exchange,
             heap: Mutex::new(heap),
             shared,
@@ -211,6 +228,9 @@ impl Job {
             Failure::from_record(&record, place, kernel, self.deadline)
         });
         Some(match failure {
+            Some(Failure { cause: Cause::GlobalExit, pe, seen, .. }) => {
+                Error::GlobalExit { pe, status: (seen as u32).cast_signed() }
+            }
             Some(failure) => Error::Poisoned(Box::new(failure)),
             None => Error::other("a kernel failed, and its error record makes no sense: call recover()"),
         })

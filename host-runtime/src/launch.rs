@@ -12,6 +12,8 @@ use crate::room::{known, take};
 use crate::shape::check_shape;
 use crate::shmem::Shmem;
 use crate::stream::Stream;
+use crate::team::Teams;
+use oxshmem_device::Team;
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::launch::{Kernel, LaunchConfig, Launcher, Named, ParamVisitor};
 use std::collections::BTreeMap;
@@ -25,7 +27,7 @@ impl Launcher for Shmem {
     type Stream = Stream;
 
     /// # Errors
-    /// [`Error::LaunchShape`], [`Error::BadHandle`], [`Error::NotCoResident`] for a launch that cannot run as
+    /// [`Error::LaunchShape`], [`Error::BadHandle`], [`Error::BadTeam`], [`Error::NotCoResident`] for a launch that cannot run as
     /// asked; [`Error::NoPtx`], [`Error::NoFittingImage`], [`Error::PtxRejected`] if there is no code for the
     /// device; [`Error::Poisoned`], [`Error::KernelFailed`], [`Error::PeFailed`] for an earlier failure;
     /// [`Error::Cuda`] if the driver refuses.
@@ -100,6 +102,7 @@ pub(crate) fn prepare(
         wrong: None,
         symmetric: &state.symmetric,
         local: &state.local,
+        teams: &state.teams,
     };
     params.piece((&raw const context).cast(), size_of::<ContextAbi>());
     visit(&mut params);
@@ -178,12 +181,13 @@ fn context(pe: &Pe, slot: usize, number: u64) -> ContextAbi {
         n_pes: pe.job.n_pes,
         heap_base: pe.base(),
         heap_bytes: pe.job.mapped.load(Ordering::Acquire),
-        peer_bases: pe.peer_bases,
+        peer_bases: pe.peer_bases(),
         error_record: pe.job.record_address(pe.me),
         alarm: pe.job.alarm_address(),
         deadline: pe.deadline_ticks,
         grid_slot: slot as u32,
         launch: number as u32,
+        teams: pe.tables,
     }
 }
 
@@ -196,21 +200,27 @@ struct Params<'a> {
     wrong: Option<Wrong>,
     symmetric: &'a BTreeMap<u64, Arc<Allocation>>,
     local: &'a BTreeMap<u64, u64>,
+    teams: &'a Teams,
 }
 
 /// The first parameter that names what it must not.
-struct Wrong {
-    parameter: u32,
-    memory: &'static str,
-    start: u64,
-    bytes: u64,
-    why: &'static str,
+enum Wrong {
+    Memory { parameter: u32, memory: &'static str, start: u64, bytes: u64, why: &'static str },
+    Team { parameter: u32, team: Team },
 }
 
 impl Wrong {
     fn into_error(self, kernel: &'static str) -> Error {
-        let Self { parameter, memory, start, bytes, why } = self;
-        Error::BadHandle { kernel, parameter, memory, start, bytes, why }
+        match self {
+            Self::Memory { parameter, memory, start, bytes, why } => {
+                Error::BadHandle { kernel, parameter, memory, start, bytes, why }
+            }
+            Self::Team { parameter, team } => Error::BadTeam {
+                by: format!("{kernel}: parameter {parameter}"),
+                team: format!("{team:?}"),
+                why: "which is no live team of this PE: it was destroyed, or this PE does not belong to it",
+            },
+        }
     }
 }
 
@@ -225,7 +235,7 @@ impl ParamVisitor for Params<'_> {
     fn names(&mut self, named: Named) {
         let parameter = self.parameter;
         self.parameter += 1;
-        let wrong = |memory, start, bytes, why| Some(Wrong { parameter, memory, start, bytes, why });
+        let wrong = |memory, start, bytes, why| Some(Wrong::Memory { parameter, memory, start, bytes, why });
         let found = match named {
             Named::Nothing => None,
             Named::Symmetric { offset: u64::MAX, bytes, .. } => wrong(
@@ -247,6 +257,8 @@ impl ParamVisitor for Params<'_> {
                     ),
                 }
             }
+            Named::Team { team } if self.teams.is_live(team) => None,
+            Named::Team { team } => Some(Wrong::Team { parameter, team }),
             Named::Local { address, bytes } => {
                 let before = self.local.range(..=address).next_back();
                 match before.filter(|(start, of)| inside(**start, **of, address, bytes)) {

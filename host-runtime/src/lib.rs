@@ -41,6 +41,7 @@
 //! |---|---|
 //! | a PE's closure returns an error or panics | the others' blocking calls: [`Error::PeFailed`]; [`run`] returns the PE's own error |
 //! | a wait in a kernel expires, a range or PE is wrong | every PE: [`Error::Poisoned`] with the first failing thread, until all call [`Shmem::recover`] |
+//! | a kernel calls `global_exit` | every PE: [`Error::GlobalExit`], for good |
 //! | a kernel panics on the emulator | its PE: [`Error::KernelFailed`], the others: [`Error::PeFailed`] |
 //! | a kernel panics on a GPU | [`Error::KernelCrashed`]; the process must end |
 //! | a kernel loops without an oxshmem wait | its PE: [`Error::StreamStuck`] after [`Config::kernel_limit`], if that is set; else a line on stderr after 30 s |
@@ -97,6 +98,7 @@ mod space;
 mod stop;
 mod stream;
 mod symmetric;
+mod team;
 mod wire;
 
 pub use config::{Config, DeviceChoice, Handles, Path, Rendezvous};
@@ -110,3 +112,4 @@ pub use session::{Session, init};
 pub use shmem::Shmem;
 pub use stream::Stream;
 pub use symmetric::{Element, SymVec};
+pub use team::Team;

@@ -9,7 +9,8 @@ use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
 use crate::known::Kernels;
 use crate::ledger::{Held, Seat};
-use oxshmem_device::abi::control;
+use crate::team::Teams;
+use oxshmem_device::abi::{control, teams};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,8 +31,8 @@ pub(crate) struct Pe {
     pub(crate) device: Arc<dyn Device>,
     /// For copies, so that they wait for no kernel.
     pub(crate) copies: Arc<dyn Queue>,
-    /// Address of `[u64; n_pes]` in device memory: every PE's segment.
-    pub(crate) peer_bases: u64,
+    /// Address in device memory of the table of teams, and behind it `[u64; n_pes]`: every PE's segment.
+    pub(crate) tables: u64,
     /// PEs that share the device, this one included.
     pub(crate) pes_on_device: u32,
     /// The deadline in units of the device's clock.
@@ -50,6 +51,8 @@ pub(crate) struct State {
     pub(crate) kernels: Kernels,
     /// Symmetric allocations of this PE that are not released, by offset; those of no bytes are left out.
     pub(crate) symmetric: BTreeMap<u64, Arc<Allocation>>,
+    /// The teams that this PE belongs to.
+    pub(crate) teams: Teams,
     /// Local allocations that are not dropped: bytes by address.
     pub(crate) local: BTreeMap<u64, u64>,
     /// Dropped symmetric allocations, each with the number of launches before.
@@ -99,27 +102,33 @@ impl Pe {
         let elsewhere = || Error::Config { what: format!("PE {me} does not belong to this process") };
         let device = job.device_of_pe.get(me as usize).cloned().flatten().ok_or_else(elsewhere)?;
         let (copies, first) = (device.queue()?, device.queue()?);
-        let table: Vec<u8> = job.bases.iter().flat_map(|base| base.to_ne_bytes()).collect();
-        let peer_bases = copies.allocate(table.len() as u64)?;
-        // SAFETY: just allocated with this size, and nothing knows it yet.
-        unsafe { copies.write(peer_bases, &table)? };
+        let bases: Vec<u8> = job.bases.iter().flat_map(|base| base.to_ne_bytes()).collect();
+        let tables = copies.allocate(teams::BYTES + bases.len() as u64)?;
+        // SAFETY: just allocated with room for both, and nothing knows it yet.
+        unsafe { copies.write(tables + teams::BYTES, &bases)? };
         let pe = Arc::new(Self {
             job: job.clone(),
             me,
             copies,
-            peer_bases,
+            tables,
             pes_on_device: job.pes_on_device[me as usize],
             deadline_ticks: device.info().ticks(job.deadline),
             device,
             state: Mutex::default(),
         });
         pe.lock().streams.push(Some(Slot::new(first, pe.seat(), 0)));
+        pe.first_teams()?;
         Ok(pe)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // A panic under the lock can only come from a bug; the state is consistent between statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Device address of the table of every PE's segment.
+    pub(crate) fn peer_bases(&self) -> u64 {
+        self.tables + teams::BYTES
     }
 
     /// Address of this PE's heap segment.
@@ -330,6 +339,20 @@ impl Pe {
         self.arrive(Arrival { data, trouble, ..Arrival::at(call) }, |_| Ok(None))
     }
 
+    /// Comes to a call over `members`, who are PEs of the job and this one among them, with `data`. It is handed out in
+    /// their order.
+    pub(crate) fn meet_team(
+        &self,
+        what: &'static str,
+        members: &[u32],
+        data: Vec<u8>,
+        trouble: Option<Error>,
+    ) -> Result<Agreed> {
+        let data = if trouble.is_none() { data } else { Vec::new() };
+        let call = Call::Team { what, bytes: data.len() as u64 };
+        self.arrive(Arrival { members: members.to_vec(), data, trouble, ..Arrival::at(call) }, |_| Ok(None))
+    }
+
     fn arrive(
         &self,
         mut arrival: Arrival,
@@ -437,11 +460,12 @@ impl Drop for Pe {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         // The run has drained the streams, or leaked this PE if it could not.
-        for address in state.local.keys().chain(state.retired.iter().map(|(address, _)| address)) {
+        let retired = state.retired.iter().map(|(address, _)| *address);
+        for address in state.local.keys().copied().chain(retired).chain(state.teams.lists()) {
             // SAFETY: it came from `allocate` of this queue; no kernel runs any more.
-            let _ = unsafe { self.copies.free(*address) };
+            let _ = unsafe { self.copies.free(address) };
         }
         // SAFETY: as above.
-        let _ = unsafe { self.copies.free(self.peer_bases) };
+        let _ = unsafe { self.copies.free(self.tables) };
     }
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// A PE's host context. It may move to another thread, but belongs to one at a time.
 ///
-/// Calls marked *collective* are made by every PE, in the same order and with equal arguments. They end with
-/// an error, never with a hang: if the PEs make different calls, if one fails or returns, or if one does not
+/// Calls marked *collective* are made by every PE, or by every PE of a team where they say so, in the same order and with
+/// equal arguments. They end with an error, never with a hang: if the PEs make different calls, if one fails or returns, or if one does not
 /// come within the deadline.
 #[derive(Debug)]
 pub struct Shmem {
@@ -95,6 +95,7 @@ impl Shmem {
     /// nothing has failed is allowed and does the same.
     ///
     /// # Errors
+    /// [`Error::GlobalExit`](crate::Error::GlobalExit), which is final;
     /// [`Error::StreamStuck`](crate::Error::StreamStuck) if a kernel does not end; [`Error::Cuda`](crate::Error::Cuda) if the device is lost (a plain panic
     /// in a kernel traps, after which only a new process helps); those of a rendezvous.
     pub fn recover(&self) -> Result<()> {
@@ -103,6 +104,9 @@ impl Shmem {
             return Err(error);
         }
         let drained = pe.drain();
+        if let Some(exit @ Error::GlobalExit { .. }) = pe.job.poisoned() {
+            return Err(exit);
+        }
         pe.meet_to_recover(drained.err())?;
         // No kernel of any PE runs from here to the end of the second rendezvous.
         pe.mend();

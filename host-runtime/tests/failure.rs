@@ -258,7 +258,7 @@ fn wrong_arguments_of_operations_are_named() {
         let v = shmem.alloc_zeroed::<u32>(8)?;
         put_to::launch(shmem, ONE, v.slice(0, 4), v.slice(4, 4), 2)
     });
-    says(error, &["put", "there is no PE 2, the job has 2", "put_to"]);
+    says(error, &["put", "there is no PE 2, the job or team has 2", "put_to"]);
     let error = run(&|shmem| {
         let v = shmem.alloc_zeroed::<u32>(8)?;
         put_to::launch(shmem, ONE, v.slice(0, 4), v.slice(4, 3), 1)

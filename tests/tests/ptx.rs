@@ -48,6 +48,8 @@ const RULES: &[(&str, &[&str], &[&str])] = &[
     ("add__u64", &["red.relaxed.sys.global.add.u64"], &["atom.global", "red.global"]),
     ("tickets", &["atom.relaxed.sys.global.add.u32"], &["atom.global"]),
     ("compare_swap_add__u64", &["atom.relaxed.sys.global.cas.b64"], &["atom.global"]),
+    // An entry of the table of teams is two loads, and a PE's number no barrier and no wait.
+    ("team_numbers", &["ld.global.v2.b64", "mad.lo.s32"], &["fence", "bar.sync", "nanosleep"]),
     ("collectives", &["shfl.sync.idx", "shfl.sync.down", "shfl.sync.up", "shfl.sync.bfly", "vote.sync"], &[]),
     // A ported kernel: its slices are global memory, read by plain loads; bounds checks that hold are gone.
     ("saxpy", &["ld.global.b32", "st.global.b32"], &["ld.global.nc", ".local", "trap", "call"]),

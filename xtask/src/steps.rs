@@ -6,7 +6,7 @@ use crate::machine::{Device, Machine};
 
 /// Programs of a bundle that launch kernels, in the order in which they are listed.
 pub const PROGRAMS: &[&str] =
-    &["ring-shift", "jacobi", "conformance", "bounded-wait", "faults", "launch-overhead"];
+    &["ring-shift", "jacobi", "conformance", "bounded-wait", "teams", "faults", "launch-overhead"];
 
 /// Programs of a bundle without kernels.
 pub const PLAIN_PROGRAMS: &[&str] = &[LAUNCHER, "startup"];
@@ -148,6 +148,8 @@ pub fn ways() -> Vec<Step> {
     }
     steps.push(ring(16).by(Start::Launcher(&["--prefix"])));
     steps.extend(examples(4).map(|step| step.by(Start::Launcher(&["--rendezvous", "tcp"]))));
+    let teams = |pes| Step::new("teams", &[], pes, Reads::Verified);
+    steps.extend([teams(4), teams(3).by(Start::Launcher(&[])), teams(6).by(Start::Torchrun)]);
     steps.push(ring(1).by(Start::Torchrun));
     // Of so many PEs each emulated GPU has room for one warp.
     steps.push(Step::new("ring-shift", &[1003, 32], 256, Reads::Verified));
@@ -191,6 +193,8 @@ pub fn test(machine: &Machine) -> Vec<Step> {
     let waits = [1, 2, 8].map(|pes| Step::new("bounded-wait", &[2], pes, Reads::Nothing));
     let mut steps: Vec<Step> = conformance.into_iter().chain(waits).collect();
     steps.extend(examples(machine.device, &[1, 2, 4, 8]));
+    steps.push(Step::new("teams", &[], 4, Reads::Verified));
+    steps.push(Step { gpus: 4, ..Step::new("teams", &[], 4, Reads::Verified).by(Start::Launcher(&[])) });
     steps.extend(processes(machine));
     steps.push(faults());
     steps

@@ -9,10 +9,11 @@ mod warps;
 
 use crate::abi::Operation;
 use crate::arch::{bulk, order};
-use crate::context::{Collective, Context, Shmem};
+use crate::context::{Collective, Context, KernelContext, Shmem};
 use crate::fault::{Fault, fail};
 use crate::poll::Polled;
 use crate::sym::Span;
+use crate::team::OnTeam;
 
 pub use block::Block;
 pub use grid::Grid;
@@ -80,8 +81,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
 }
 
 macro_rules! scopes {
-    ($context:ty) => {
-        impl $context {
+    ($context:ty $(, $parameter:ident: $bound:path)?) => {
+        impl$(<$parameter: $bound>)? $context {
             /// The calling thread alone.
             #[inline(always)]
             pub fn thread(self) -> Scoped<Thread, Self> {
@@ -115,14 +116,21 @@ macro_rules! scopes {
 }
 scopes!(Shmem);
 scopes!(Collective);
+scopes!(OnTeam<C>, C: KernelContext);
 
-impl Collective {
-    /// All threads of the grid; all of them call together.
-    #[inline(always)]
-    pub fn grid(self) -> Scoped<Grid, Self> {
-        Scoped::new(self, Grid)
-    }
+macro_rules! grid_scope {
+    ($context:ty) => {
+        impl $context {
+            /// All threads of the grid; all of them call together.
+            #[inline(always)]
+            pub fn grid(self) -> Scoped<Grid, Self> {
+                Scoped::new(self, Grid)
+            }
+        }
+    };
 }
+grid_scope!(Collective);
+grid_scope!(OnTeam<Collective>);
 
 /// One of [`Thread`], [`Warp`], [`Warps`], [`Block`], [`Grid`].
 pub trait Scope: Copy + 'static + sealed::Sealed {

@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use oxshmem_device::KernelContext;
-use oxshmem_device::abi::{ContextAbi, ErrorRecord, control};
+use oxshmem_device::abi::{ContextAbi, ErrorRecord, TeamAbi, control, teams};
 use oxshmem_device::prelude::*;
 use oxshmem_emulator::{
     Device, Error, HostMemory, HostThread, Launch, Machine, MachineConfig, Reservation, Stream,
@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 pub const HEAP: u64 = 4 << 20;
 /// Where data starts in a heap.
 pub const DATA: u64 = control::BYTES;
+/// Where the table of teams starts in the shared memory.
+const TEAMS: u64 = 48 << 10;
 /// Steps that a wait may take, unless a test says otherwise.
 pub const DEADLINE: u64 = 1_000_000;
 
@@ -88,7 +90,23 @@ impl Job {
             deadline: self.deadline,
             grid_slot: pe,
             launch: 1,
+            teams: self.shared.address() + TEAMS,
         }
+    }
+
+    /// Writes an entry of the table of teams that all PEs of this job share.
+    pub fn write_team(&self, slot: u32, team: TeamAbi) {
+        let at = self.shared.address() + TEAMS + u64::from(slot) * size_of::<TeamAbi>() as u64;
+        // SAFETY: inside of the shared memory, aligned; no kernel runs yet.
+        unsafe { (at as *mut TeamAbi).write_volatile(team) };
+    }
+
+    /// Puts a list of PEs where kernels reach it; its address.
+    pub fn write_list(&self, pes: &[u32]) -> u64 {
+        let at = self.shared.address() + TEAMS + teams::BYTES;
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(pes.as_ptr(), at as *mut u32, pes.len()) };
+        at
     }
 
     /// The error record of a PE.

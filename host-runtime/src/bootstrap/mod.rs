@@ -155,6 +155,8 @@ fn try_parts(
     }
     let sharers = |peer: &Peer| peers.iter().filter(|other| other.device.id == peer.device.id).count() as u32;
     let pes_on_device: Vec<u32> = peers.iter().map(sharers).collect();
+    let first_on = |peer: &Peer| peers.iter().position(|other| other.device.id == peer.device.id);
+    let gpu_of_pe = peers.iter().map(|peer| first_on(peer).unwrap_or(0) as u32).collect();
     let granule = peers.iter().map(|peer| peer.device.granule).max().unwrap_or(1);
     // An emulated device is this process's own, with its part of the memory.
     let on_mine = if device.info().emulated { 1 } else { pes_on_device[me as usize] };
@@ -169,6 +171,7 @@ fn try_parts(
         board,
         device_of_pe,
         pes_on_device,
+        gpu_of_pe,
         segment,
         granule,
         tags: Tags::From(welcome.tags),

@@ -10,7 +10,8 @@ pub(super) fn because(cause: &Option<String>) -> String {
 }
 
 pub(super) fn list_calls(calls: &[String]) -> String {
-    let each: Vec<String> = calls.iter().enumerate().map(|(pe, call)| format!("PE {pe}: {call}")).collect();
+    let called = calls.iter().enumerate().filter(|(_, call)| !call.is_empty());
+    let each: Vec<String> = called.map(|(pe, call)| format!("PE {pe}: {call}")).collect();
     each.join("; ")
 }
 

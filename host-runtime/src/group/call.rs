@@ -25,6 +25,11 @@ pub(crate) enum Call {
     Gather {
         bytes: u64,
     },
+    /// A call over the PEs of a team.
+    Team {
+        what: &'static str,
+        bytes: u64,
+    },
     RecoverDrained,
     RecoverReset,
 }
@@ -49,6 +54,7 @@ impl Display for Call {
             }
             Self::Free(id) => write!(f, "free of allocation #{}", id.0),
             Self::Gather { bytes } => write!(f, "all_gather of {bytes} bytes"),
+            Self::Team { what, .. } => f.write_str(what),
             Self::RecoverDrained | Self::RecoverReset => f.write_str("recover"),
         }
     }
@@ -60,6 +66,8 @@ pub(crate) struct Arrival {
     /// Which of its arrivals this is, for a PE of another process, which is answered by it.
     pub(crate) number: u32,
     pub(crate) call: Call,
+    /// The PEs that meet, in the order in which they leave with what each has brought; all PEs of the job if it is empty.
+    pub(crate) members: Vec<u32>,
     /// What went wrong on this PE before it came. It comes nevertheless, so that the others learn it. (Poison
     /// they learn from the alarm: it sends those that wait home, and the PE does not come.)
     pub(crate) trouble: Option<Error>,
@@ -67,15 +75,15 @@ pub(crate) struct Arrival {
     pub(crate) recovers_from: Option<Error>,
     /// What this PE has released and does not use any more; each of its allocations is named once.
     pub(crate) released: Vec<AllocationId>,
-    /// What it adds to an all_gather.
+    /// What it adds to an all_gather, or to a call over a team.
     pub(crate) data: Vec<u8>,
 }
 
 impl Arrival {
     /// One that has nothing to say but the call.
     pub(crate) fn at(call: Call) -> Self {
-        let (released, data) = (Vec::new(), Vec::new());
-        Self { number: 0, call, trouble: None, recovers_from: None, released, data }
+        let (members, released, data) = (Vec::new(), Vec::new(), Vec::new());
+        Self { number: 0, call, members, trouble: None, recovers_from: None, released, data }
     }
 }
 
@@ -84,7 +92,7 @@ impl Arrival {
 pub(crate) struct Agreed {
     /// What PEs have released since the last rendezvous that was agreed on.
     pub(crate) released: Arc<Vec<AllocationId>>,
-    /// What they brought to an all_gather, by PE.
+    /// What they brought to an all_gather, by PE, or to a call over a team, by the team's numbers.
     pub(crate) gathered: Arc<Vec<Vec<u8>>>,
     /// What the PE that came last has allocated for all.
     pub(crate) allocated: Option<Arc<Allocation>>,

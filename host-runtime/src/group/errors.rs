@@ -151,6 +151,16 @@ pub(super) fn write_error(to: &mut Writer, error: &Error) {
             write_name(to, doing);
             write_text(to, why);
         }
+        Error::GlobalExit { pe, status } => _ = to.u8(15).u32(*pe).u32(status.cast_unsigned()),
+        Error::ArgumentsDiffer { call, what, one, other } => {
+            to.u8(16);
+            write_name(to, call);
+            write_name(to, what);
+            for (pe, value) in [one, other] {
+                to.u32(*pe);
+                write_text(to, value);
+            }
+        }
         other => {
             to.u8(0);
             write_text(to, &other.to_string());
@@ -209,6 +219,13 @@ fn read_root(from: &mut Reader<'_>, kind: u8) -> Result<Error, Malformed> {
             waited: read_time(from)?,
         },
         13 => Error::ProcessesDiffer {
+            what: read_name(from)?,
+            one: (from.u32()?, read_text(from)?),
+            other: (from.u32()?, read_text(from)?),
+        },
+        15 => Error::GlobalExit { pe: from.u32()?, status: from.u32()?.cast_signed() },
+        16 => Error::ArgumentsDiffer {
+            call: read_name(from)?,
             what: read_name(from)?,
             one: (from.u32()?, read_text(from)?),
             other: (from.u32()?, read_text(from)?),

@@ -255,6 +255,11 @@ fn write_call(to: &mut Writer, call: &Call) {
         Call::Gather { bytes } => _ = to.u8(6).u64(*bytes),
         Call::RecoverDrained => _ = to.u8(7),
         Call::RecoverReset => _ = to.u8(8),
+        Call::Team { what, bytes } => {
+            to.u8(9);
+            write_name(to, what);
+            to.u64(*bytes);
+        }
     }
 }
 
@@ -274,6 +279,7 @@ fn read_call(from: &mut Reader<'_>) -> Result<Call, Malformed> {
         6 => Call::Gather { bytes: from.u64()? },
         7 => Call::RecoverDrained,
         8 => Call::RecoverReset,
+        9 => Call::Team { what: read_name(from)?, bytes: from.u64()? },
         other => return Err(Malformed::Unknown(other.into())),
     })
 }
@@ -281,6 +287,8 @@ fn read_call(from: &mut Reader<'_>) -> Result<Call, Malformed> {
 fn write_arrival(to: &mut Writer, arrival: &Arrival) {
     to.u32(arrival.number);
     write_call(to, &arrival.call);
+    to.u32(arrival.members.len() as u32);
+    arrival.members.iter().for_each(|pe| _ = to.u32(*pe));
     to.option(arrival.trouble.as_ref(), write_error);
     to.option(arrival.recovers_from.as_ref(), write_error);
     write_released(to, &arrival.released);
@@ -291,6 +299,7 @@ fn read_arrival(from: &mut Reader<'_>) -> Result<Arrival, Malformed> {
     Ok(Arrival {
         number: from.u32()?,
         call: read_call(from)?,
+        members: read_list(from, PES, |from| from.u32())?,
         trouble: from.option(read_error)?,
         recovers_from: from.option(read_error)?,
         released: read_released(from, RELEASED)?,

@@ -69,6 +69,13 @@ fn errors() -> Vec<Error> {
         Error::Missing { pe: 0, n_pes: 4, missing: vec![3], waited },
         Error::ProcessesDiffer { what: "the heap", one: (0, "1".into()), other: (1, "2".into()) },
         Error::NotJoined { pe: 1, doing: "waiting", why: "it was not there".into() },
+        Error::GlobalExit { pe: 2, status: -3 },
+        Error::ArgumentsDiffer {
+            call: "team_split_strided",
+            what: "stride",
+            one: (0, "1".into()),
+            other: (1, "-2".into()),
+        },
         Error::NoDriverLibrary,
         Error::other("x".repeat(10_000)),
     ]
@@ -89,9 +96,11 @@ fn from_pes() -> Vec<FromPe> {
         Call::Gather { bytes: 3 },
         Call::RecoverDrained,
         Call::RecoverReset,
+        Call::Team { what: "team_destroy", bytes: 48 },
     ];
     let arrivals = calls.into_iter().map(|call| Arrival {
         number: 17,
+        members: vec![2, 0],
         trouble: None,
         recovers_from: Some(Error::other("it failed")),
         released: (0..100).map(AllocationId).collect(),

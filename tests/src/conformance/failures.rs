@@ -5,9 +5,10 @@ use super::suite::Report;
 use crate::kernels::failures::*;
 use crate::kernels::ordering::barrier_rounds;
 use crate::kernels::scope;
+use crate::kernels::teams::{exit_job, put_on_team};
 use oxshmem::{Config, Error, Result, Shmem};
 use oxshmem_device::LaunchConfig;
-use oxshmem_device::abi::{Cause, Operation};
+use oxshmem_device::abi::{Cause, Operation, teams};
 use std::time::Duration;
 
 /// Three warps a block.
@@ -30,7 +31,8 @@ pub(super) fn all(n: u32, report: &Report) -> Result<()> {
         for (number, name) in scope::ALL {
             waits(&shmem, report, number, name)?;
         }
-        wrong_operations(&shmem, report)
+        wrong_operations(&shmem, report)?;
+        wrong_teams(&shmem, report)
     })?;
     Ok(())
 }
@@ -185,6 +187,81 @@ fn wrong_operations(shmem: &Shmem, report: &Report) -> Result<()> {
     }
     shmem.free(dst)?;
     shmem.free(src)
+}
+
+fn wrong_teams(shmem: &Shmem, report: &Report) -> Result<()> {
+    let n = shmem.n_pes();
+    let (dst, src) = (shmem.alloc_zeroed::<u32>(64)?, shmem.alloc_zeroed::<u32>(64)?);
+    // PE 0 is the last of it.
+    let size = n.div_ceil(2);
+    let team = shmem.team_split_strided(&shmem.team_world(), 2 * (size - 1), -2, size)?;
+    for (number, name) in scope::ALL {
+        let expected = Expected {
+            cause: Cause::PeOutOfRange,
+            operation: Operation::Put,
+            pe: Some(0),
+            expected: Some(size.into()),
+            seen: Some(size.into()),
+        };
+        let rule = "an operation on a PE beyond the team is refused, also if the job has one of this number";
+        fails(shmem, report, rule, name, expected, || {
+            if shmem.my_pe() == 0 {
+                put_on_team::launch(shmem, CONFIG, team.as_ref(), &dst, &src, number, size)?;
+            }
+            Ok(())
+        })?;
+    }
+    let expected = Expected {
+        cause: Cause::NotInTeam,
+        operation: Operation::Team,
+        pe: Some(n - 1),
+        expected: None,
+        seen: Some(teams::NONE.into()),
+    };
+    fails(shmem, report, "a kernel on a PE that is not in its team ends", "thread", expected, || {
+        let outside = if shmem.my_pe() == n - 1 { None } else { team.as_ref() };
+        if shmem.my_pe() == n - 1 || team.is_some() {
+            put_on_team::launch(shmem, CONFIG, outside, &dst, &src, scope::THREAD, 0)?;
+        }
+        Ok(())
+    })?;
+    team.map_or(Ok(()), |team| shmem.team_destroy(team))?;
+    if dst.read()?.iter().any(|&value| value != 0) {
+        report.fail(format!("PE {}: a refused operation wrote to memory", shmem.my_pe()));
+    }
+    shmem.free(dst)?;
+    shmem.free(src)
+}
+
+/// The end of the job by a kernel, with `n` PEs: every call of every PE returns it, and so does the run.
+pub(super) fn exits(n: u32, report: &Report) -> Result<()> {
+    for status in [3, 0, -1, 256] {
+        let culprit = n - 1;
+        let ended = |error: &Error| matches!(error, Error::GlobalExit { pe, status: of } if (*pe, *of) == (culprit, status));
+        let run = Config::from_env()?.pes(n).run(|shmem| {
+            let never = shmem.alloc_signals(1)?;
+            shmem.barrier_all()?;
+            let launched = exit_job::launch(&shmem, CONFIG, never.at(0), culprit, status);
+            let calls = [
+                ("the first call", launched.and_then(|()| shmem.barrier_all())),
+                ("synchronize", shmem.synchronize()),
+                ("recover", shmem.recover()),
+                ("a launch", exit_job::launch(&shmem, CONFIG, never.at(0), n, status)),
+            ];
+            for (call, result) in calls {
+                if !result.as_ref().is_err_and(ended) {
+                    report.fail(format!("{call} after global_exit, PE {} of {n}: {result:?}", shmem.my_pe()));
+                }
+            }
+            Ok(())
+        });
+        match run {
+            Err(error) if ended(&error) && error.exit_status() == status as u8 => {}
+            other => report.fail(format!("the run that global_exit ended, {n} PEs: {other:?}")),
+        }
+        report.check("global_exit ends the job on every PE, for good", "thread");
+    }
+    Ok(())
 }
 
 /// Launches, expects every PE to see the failure, recovers, and expects the context to work.

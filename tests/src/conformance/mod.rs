@@ -17,6 +17,7 @@ mod rma;
 mod signals;
 mod strided;
 mod suite;
+mod teams;
 mod tiles;
 mod warps;
 
@@ -46,6 +47,7 @@ pub fn main() -> ExitCode {
                 atomics::all(&mut bench)?;
                 warps::all(&mut bench)?;
                 ported::all(&mut bench)?;
+                teams::all(&mut bench)?;
                 if shmem.my_pe() == 0 {
                     println!("device: {}", shmem.device_name());
                 }
@@ -57,6 +59,9 @@ pub fn main() -> ExitCode {
         }
         if let Err(error) = failures::all(n, &report) {
             report.fail(format!("{n} PEs, failures: {error}"));
+        }
+        if let Err(error) = failures::exits(n, &report) {
+            report.fail(format!("{n} PEs, global_exit: {error}"));
         }
         println!("{n} PEs: {} checks in {:.1} s", report.checks() - before, start.elapsed().as_secs_f64());
     }

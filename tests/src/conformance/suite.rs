@@ -74,7 +74,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Under which rows count that belong to no scope.
-const NO_SCOPE: &str = "-";
+pub(super) const NO_SCOPE: &str = "-";
 
 /// Elements in the buffers of a [`Bench`], of 16 bytes at most.
 pub(super) const ROOM: usize = 5000;

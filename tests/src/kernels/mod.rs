@@ -9,6 +9,7 @@ pub mod ported;
 pub mod rma;
 pub mod signals;
 pub mod strided;
+pub mod teams;
 pub mod tiles;
 pub mod warps;
 

@@ -1,13 +1,16 @@
 //! The suites of PEs as processes: every way to start them, and what the others learn when one dies.
 
-use anyhow::Result;
+use std::path::Path;
 
-use super::programs::refuses;
+use anyhow::{Result, bail};
+
+use super::programs::{LIMIT, refuses};
 use super::{Bench, Outcome};
 use crate::machine::Machine;
+use crate::process;
 use crate::runner::{self, Part};
 use crate::start;
-use crate::steps;
+use crate::steps::{self, LAUNCHER};
 
 /// What every PE learns when another one dies.
 pub(super) fn faults(bench: &Bench) -> Result<Outcome> {
@@ -28,6 +31,7 @@ pub(super) fn processes(bench: &Bench) -> Result<Outcome> {
     let summary =
         runner::run(&steps::ways(), &programs, &Machine::emulated(), Part::WHOLE, &mut |_, _| Ok(()))?;
     summary.print()?;
+    ends_with(&programs, 7)?;
     for variables in REFUSED {
         let mut command = start::command(&programs.join("ring-shift"));
         command.arg("10").envs(variables.iter().copied());
@@ -35,6 +39,25 @@ pub(super) fn processes(bench: &Bench) -> Result<Outcome> {
         refuses(&mut command, &format!("{} ring-shift 10", shown.join(" ")))?;
     }
     Ok(Outcome::Passed(format!("{} runs verified, {} environments refused", summary.passed, REFUSED.len())))
+}
+
+/// The status that a kernel gives to `global_exit` is the launcher's, and that of PEs as threads.
+fn ends_with(programs: &Path, status: i32) -> Result<()> {
+    let pes = "3";
+    let mut launched = start::command(&programs.join(LAUNCHER));
+    launched.args(["-n", pes]).arg(programs.join("teams"));
+    let mut threads = start::command(&programs.join("teams"));
+    threads.env("OXSHMEM_PES", pes);
+    for mut command in [launched, threads] {
+        command.arg(status.to_string()).env("OXSHMEM_DEVICE", "emulated");
+        let finished = process::run(&mut command, Some(LIMIT), &mut |_, _| {})?;
+        let said = finished.stderr.contains("a kernel of PE 2 ended the job with status 7 (global_exit)");
+        if finished.status.code() != Some(status) || !said {
+            bail!("`{}` {} and said: {}", process::shown(&command), finished.verdict(), finished.stderr);
+        }
+        println!("{}: status {status}", process::shown(&command));
+    }
+    Ok(())
 }
 
 /// Variables of launchers that contradict each other, miss a companion or mean nothing, and jobs to which nobody comes.

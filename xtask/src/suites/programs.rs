@@ -21,7 +21,7 @@ use crate::start;
 use crate::steps;
 
 /// No program of these suites takes longer.
-const LIMIT: Duration = Duration::from_secs(300);
+pub(super) const LIMIT: Duration = Duration::from_secs(300);
 
 pub(super) fn ptx(bench: &Bench) -> Result<Outcome> {
     if !bench.ptx {

@@ -1,5 +1,6 @@
 //! The rendezvous of the PEs of a job, in the process that serves it: every collective host call meets here, the last
-//! PE to arrive does the common part, and all leave with its result. A PE that fails or returns ends the wait of the
+//! PE to arrive does the common part, and all leave with its result. Calls over a team are meetings of its PEs alone:
+//! several may be under way, and each PE is in one at a time. A PE that fails or returns ends the wait of the
 //! others with an error that names it; a PE that does not come ends it after the deadline. A PE of this process waits in
 //! its own thread; one of another process is told what becomes of its arrival.
 
@@ -134,12 +135,20 @@ impl Rendezvous {
     pub(super) fn tend(&self) {
         let mut state = self.lock();
         let afar = (0..).zip(&state.seats).filter(|(_, seat)| seat.afar.is_some());
-        // Nobody's patience ends before that of the one who came first.
-        let first = afar.filter_map(|(pe, seat)| Some((seat.arrival.as_ref()?.1, pe))).min();
-        if let Some((_, pe)) = first
-            && let Some(answer) = self.look(&mut state, pe)
-        {
-            state.answer(pe, answer);
+        // Nobody's patience ends before that of the one who came first to the same meeting.
+        let mut first: Vec<(u64, u32)> =
+            afar.filter_map(|(pe, seat)| Some((seat.arrival.as_ref()?.1, pe))).collect();
+        first.sort_unstable();
+        let mut looked: Vec<Vec<u32>> = Vec::new();
+        for (_, pe) in first {
+            let Some((Arrival { members, .. }, _)) = &state.seats[pe as usize].arrival else { continue };
+            if looked.contains(members) {
+                continue;
+            }
+            looked.push(members.clone());
+            if let Some(answer) = self.look(&mut state, pe) {
+                state.answer(pe, answer);
+            }
         }
     }
 
@@ -159,7 +168,7 @@ impl Rendezvous {
         }
         let recovers = arrival.call.recovers();
         match (&arrival.trouble, &arrival.recovers_from) {
-            (Some(poison @ Error::Poisoned(_)), _) if !recovers => {
+            (Some(poison), _) if poison.is_poison() && !recovers => {
                 state.send_home(poison);
                 self.wake(state);
                 return Some(Err(poison.clone()));
@@ -173,15 +182,29 @@ impl Rendezvous {
         if !recovers && let Some(cause) = state.arrivals().find_map(|other| other.recovers_from.clone()) {
             return Some(Err(cause));
         }
-        state.seats[pe as usize].arrival = Some((arrival, now()));
-        if state.arrivals().count() < state.seats.len() {
-            return None;
+        if !arrival.members.is_empty() && !state.can_meet(pe, &arrival.members) {
+            return Some(Err(Error::other("a call over a team that there cannot be")));
         }
-        let arrivals = state.seats.iter_mut().filter_map(|seat| Some(seat.arrival.take()?.0));
-        let arrivals: Vec<Arrival> = arrivals.collect();
-        let result = conclude(arrivals, &mut state.released, lead);
-        for (other, seat) in (0..).zip(&mut state.seats) {
-            seat.answer = (other != pe).then(|| result.clone());
+        state.seats[pe as usize].arrival = Some((arrival, now()));
+        let all_here = state.missing(pe).next().is_none();
+        let (meeting, result) = match all_here {
+            true => {
+                let meeting = state.meeting(pe);
+                let come = |other: &u32| Some(state.seats[*other as usize].arrival.take()?.0);
+                let arrivals: Vec<Arrival> = meeting.iter().filter_map(come).collect();
+                let result = conclude(&meeting, arrivals, state, lead);
+                (meeting, result)
+            }
+            // Every PE waits for one that waits elsewhere.
+            false if state.arrivals().count() == state.seats.len() => {
+                let calls = state.all().map(|pe| state.call_of(pe)).collect();
+                state.seats.iter_mut().for_each(|seat| seat.arrival = None);
+                (state.all().collect(), Err(Error::CallsDiffer { calls }))
+            }
+            false => return None,
+        };
+        for other in meeting.into_iter().filter(|other| *other != pe) {
+            state.seats[other as usize].answer = Some(result.clone());
         }
         self.wake(state);
         Some(result)
@@ -193,7 +216,8 @@ impl Rendezvous {
         if let Some(answer) = seat.answer.take() {
             return Some(answer);
         }
-        let since = seat.arrival.as_ref()?.1;
+        let (Arrival { members, .. }, since) = seat.arrival.as_ref()?;
+        let (members, since) = (members.clone(), *since);
         if let Some(error) = state.failure_for(pe).or_else(|| state.returned_error(pe)) {
             state.seats[pe as usize].arrival = None;
             return Some(Err(error));
@@ -201,10 +225,11 @@ impl Rendezvous {
         if state.patience_left(pe, self.patience, &self.board) > 0 {
             return None;
         }
-        // Over for all that came, so that each of them names the same PEs.
+        // Over for all that came to this meeting, so that each of them names the same PEs.
         let absent = state.absent(pe, since, self.patience.silence(), &self.board);
         for (other, seat) in (0..).zip(&mut state.seats) {
-            if seat.arrival.take().is_some() && other != pe {
+            let same = seat.arrival.take_if(|(arrival, _)| arrival.members == members);
+            if same.is_some() && other != pe {
                 seat.answer = Some(Err(absent.clone()));
             }
         }
@@ -324,6 +349,23 @@ impl Rendezvous {
 }
 
 impl State {
+    fn all(&self) -> std::ops::Range<u32> {
+        0..self.seats.len() as u32
+    }
+
+    /// Whether these are PEs of the job, `pe` among them.
+    fn can_meet(&self, pe: u32, members: &[u32]) -> bool {
+        members.contains(&pe) && members.iter().all(|member| self.all().contains(member))
+    }
+
+    /// Who meets in the call that a PE has come to.
+    fn meeting(&self, pe: u32) -> Vec<u32> {
+        match &self.seats[pe as usize].arrival {
+            Some((arrival, _)) if !arrival.members.is_empty() => arrival.members.clone(),
+            _ => self.all().collect(),
+        }
+    }
+
     fn arrivals(&self) -> impl Iterator<Item = &Arrival> {
         self.seats.iter().filter_map(|seat| seat.arrival.as_ref().map(|(arrival, _)| arrival))
     }
@@ -372,7 +414,7 @@ impl State {
 
     fn returned_error(&self, pe: u32) -> Option<Error> {
         let returned: Vec<u32> =
-            self.missing().into_iter().filter(|&other| self.seats[other as usize].returned).collect();
+            self.missing(pe).filter(|&other| self.seats[other as usize].returned).collect();
         (!returned.is_empty()).then(|| Error::Returned { pe, call: self.call_of(pe), returned })
     }
 
@@ -388,12 +430,12 @@ impl State {
             let stopped = board.last_beat(pe).map(|beat| beat.max(start).saturating_add(patience.silence()));
             until.min(stopped.unwrap_or(u64::MAX))
         };
-        let first = self.missing().into_iter().map(until).min();
+        let first = self.missing(pe).map(until).min();
         first.map_or(patience.host, |first| first.saturating_sub(now()))
     }
 
     fn absent(&self, pe: u32, since: u64, silence: u64, board: &Board) -> Error {
-        let missing = self.missing();
+        let missing: Vec<u32> = self.missing(pe).collect();
         let waits = |pe: &u32| matches!(board.doing(*pe), Doing::Kernels(_));
         let in_kernels = missing.iter().copied().filter(waits).collect();
         let waited = Duration::from_nanos(now().saturating_sub(since));
@@ -402,17 +444,27 @@ impl State {
         Error::Absent { pe, call: self.call_of(pe), missing, in_kernels, stopped, waited }
     }
 
-    fn missing(&self) -> Vec<u32> {
-        (0..).zip(&self.seats).filter(|(_, seat)| seat.arrival.is_none()).map(|(pe, _)| pe).collect()
+    /// Who has not come to the meeting that a PE waits in.
+    fn missing(&self, pe: u32) -> impl Iterator<Item = u32> {
+        let members = self.seats[pe as usize].arrival.as_ref().map(|(arrival, _)| &arrival.members);
+        let listed = members.map_or(&[][..], Vec::as_slice);
+        let all = if listed.is_empty() { self.all() } else { 0..0 };
+        let come = move |other: &u32| {
+            let arrival = self.seats[*other as usize].arrival.as_ref();
+            arrival.map(|(arrival, _)| &arrival.members) == members
+        };
+        all.chain(listed.iter().copied()).filter(move |other| !come(other))
     }
 }
 
+/// Ends a meeting to which all have come.
 fn conclude(
+    meeting: &[u32],
     mut arrivals: Vec<Arrival>,
-    released: &mut Vec<AllocationId>,
+    state: &mut State,
     lead: Option<Lead<'_>>,
 ) -> Result<Agreed> {
-    for (pe, arrival) in (0..).zip(&arrivals) {
+    for (&pe, arrival) in meeting.iter().zip(&arrivals) {
         if let Some(cause) = &arrival.trouble {
             return Err(match cause {
                 // A heap that cannot grow cannot for all.
@@ -422,11 +474,20 @@ fn conclude(
         }
     }
     if arrivals.iter().any(|arrival| arrival.call != arrivals[0].call) {
-        return Err(Error::CallsDiffer { calls: arrivals.iter().map(|a| a.call.to_string()).collect() });
+        let mut calls = vec![String::new(); state.seats.len()];
+        for (&pe, arrival) in meeting.iter().zip(&arrivals) {
+            calls[pe as usize] = arrival.call.to_string();
+        }
+        return Err(Error::CallsDiffer { calls });
     }
     let gathered = arrivals.iter_mut().map(|arrival| std::mem::take(&mut arrival.data)).collect();
-    // What is told to other processes has a largest size; threads need not wait for the rest.
-    let most = if lead.is_some() { released.len() } else { released.len().min(RELEASED_BY_ALL) };
+    // What is told to other processes has a largest size; threads need not wait for the rest. It is for all PEs.
+    let released = &mut state.released;
+    let most = match lead.is_some() {
+        _ if meeting.len() < state.seats.len() => 0,
+        true => released.len(),
+        false => released.len().min(RELEASED_BY_ALL),
+    };
     let released = released.drain(..most).collect();
     let mut agreed = Agreed { released: Arc::new(released), gathered: Arc::new(gathered), allocated: None };
     if let Some(lead) = lead {

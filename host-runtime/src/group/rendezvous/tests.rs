@@ -223,3 +223,89 @@ fn a_fault_in_the_common_part_leaves_nobody_waiting() {
     });
     assert_eq!(errors[0].as_deref(), Some("PE 1 failed: it panicked"));
 }
+
+/// A call over these PEs.
+fn over(members: &[u32], what: &'static str) -> Arrival {
+    Arrival { members: members.to_vec(), ..Arrival::at(Call::Team { what, bytes: 0 }) }
+}
+
+#[test]
+fn pes_of_teams_meet_without_the_others_and_leave_with_what_each_brought_in_their_order() {
+    let group = pes(5, Duration::from_secs(10));
+    let errors = all(5, &group, |pe| {
+        // PE 4 comes to no team's meeting, and PE 2 to two that share it.
+        for team in [&[2, 0][..], &[3, 1, 2]].iter().filter(|team| team.contains(&pe)) {
+            for round in 0..50 {
+                let arrival = Arrival { data: vec![pe as u8, round], ..over(team, "split") };
+                let agreed = group.meet(pe, arrival, Some(Box::new(|_| Ok(())))).unwrap();
+                let expected: Vec<Vec<u8>> = team.iter().map(|pe| vec![*pe as u8, round]).collect();
+                assert_eq!(*agreed.gathered, expected);
+            }
+        }
+        Some(group.meet(pe, arrival(Call::BarrierAll), Some(Box::new(|_| Ok(())))))
+    });
+    assert_eq!(errors, [const { None }; 5]);
+}
+
+#[test]
+fn what_was_released_is_for_all_pes_and_not_for_a_team() {
+    let group = pes(2, Duration::from_secs(10));
+    let released = Mutex::new(Vec::new());
+    let errors = all(2, &group, |pe| {
+        let mine = Arrival { released: vec![AllocationId(7)], ..over(&[pe], "split") };
+        assert!(group.meet(pe, mine, Some(Box::new(|_| Ok(())))).unwrap().released.is_empty());
+        let agreed = group.meet(pe, arrival(Call::BarrierAll), Some(Box::new(|_| Ok(())))).unwrap();
+        released.lock().unwrap().push(agreed.released.len());
+        None
+    });
+    assert_eq!((errors, released.into_inner().unwrap()), (vec![None, None], vec![2, 2]));
+}
+
+#[test]
+fn a_pe_that_does_not_come_to_its_team_is_named_and_other_meetings_go_on() {
+    let group = pes(4, Duration::from_millis(50));
+    let errors = all(4, &group, |pe| match pe {
+        0 | 1 => Some(group.meet(pe, over(&[0, 1, 2], "split"), nobody())),
+        2 => None,
+        _ => Some(group.meet(pe, over(&[3], "split"), Some(Box::new(|_| Ok(()))))),
+    });
+    for pe in [0, 1] {
+        assert!(errors[pe].as_ref().unwrap().contains("in split; missing: PE 2;"), "{errors:?}");
+    }
+    assert_eq!(errors[3], None);
+}
+
+#[test]
+fn pes_that_wait_for_each_other_in_different_meetings_are_told_at_once() {
+    let group = pes(3, Duration::from_secs(100));
+    let errors = all(3, &group, |pe| {
+        let arrival = if pe == 1 { arrival(Call::BarrierAll) } else { over(&[0, 1, 2], "split") };
+        Some(group.meet(pe, arrival, nobody()))
+    });
+    for error in errors {
+        let error = error.unwrap();
+        assert!(error.contains("PE 0: split; PE 1: barrier_all; PE 2: split"), "{error}");
+    }
+}
+
+#[test]
+fn different_calls_over_one_team_name_its_pes_alone() {
+    let group = pes(3, Duration::from_secs(10));
+    let errors = all(3, &group, |pe| {
+        let what = if pe == 2 { "destroy" } else { "split" };
+        (pe != 0).then(|| group.meet(pe, over(&[2, 1], what), nobody()))
+    });
+    for pe in [1, 2] {
+        let error = errors[pe].as_ref().unwrap();
+        assert!(error.contains("calls: PE 1: split; PE 2: destroy; every"), "{error}");
+    }
+}
+
+#[test]
+fn a_meeting_that_does_not_hold_its_pe_is_refused() {
+    let group = pes(2, Duration::from_secs(10));
+    for members in [&[1][..], &[0, 2]] {
+        let error = group.meet(0, over(members, "split"), nobody()).unwrap_err().to_string();
+        assert!(error.contains("that there cannot be"), "{error}");
+    }
+}

@@ -24,7 +24,7 @@ pub struct MachineConfig {
     pub max_threads_per_block: u32,
     /// Memory of each device, in bytes. Default: what the system has available, divided by the devices.
     pub memory_per_device: Option<u64>,
-    /// Stack of each GPU thread, in bytes of address space; committed as it is used. Default 256 KiB.
+    /// Stack of each GPU thread, in bytes of address space; committed as it is used. Default 1 MiB: unoptimised kernels have large frames.
     pub stack_bytes: usize,
     /// Order in which runnable threads run: in turn (`None`), or pseudo-random by seed. Several devices run
     /// beside each other, so a seed fixes the order within each device only. Default `None`.
@@ -51,7 +51,7 @@ impl Default for MachineConfig {
             shared_per_sm: 228 * 1024,
             max_threads_per_block: 1024,
             memory_per_device: None,
-            stack_bytes: 256 * 1024,
+            stack_bytes: 1024 * 1024,
             seed: None,
             host_grace: Duration::from_millis(250),
             host_patience: Duration::from_secs(60),

@@ -11,7 +11,7 @@ use crate::abi::ContextAbi;
 /// The entry takes it as at most two raw pieces, because a pointer inside a by-value struct would lose its
 /// address space on the device.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a kernel parameter",
+    message = "`{Self}` cannot be a kernel parameter: pass plain data (`T: bytemuck::Pod`), `Sym<…>` or `Global<[T]>`",
     label = "not a kernel parameter",
     note = "pass plain data (`T: bytemuck::Pod`; for a flag use `u32`), `Sym<…>` for symmetric memory or `Global<[T]>` for local device memory",
     note = "`Vec`, `String`, `bool` and references live in host memory or have no fixed device layout"
@@ -89,7 +89,7 @@ pub enum Named {
 /// A host value that can be passed where a kernel takes a `P`: the value itself, or a host object that hands
 /// out a handle (a symmetric vector for a `Sym<[T]>`).
 #[diagnostic::on_unimplemented(
-    message = "this kernel parameter is a `{P}`, and `{Self}` is not one",
+    message = "this kernel parameter is a `{P}`: pass one here, `{Self}` is not",
     label = "expected an argument for `{P}`",
     note = "arguments are passed in the order of the kernel's parameters, after the launch configuration"
 )]

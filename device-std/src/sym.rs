@@ -10,9 +10,9 @@ use core::marker::PhantomData;
 
 /// What can live in symmetric memory: plain data, slices of it, [`Signal`](crate::Signal)s and [`Atomic`](crate::Atomic)s.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot live in symmetric memory",
+    message = "`{Self}` cannot live in symmetric memory: it holds `T: bytemuck::Pod`, `Signal`, `Atomic<T>` and slices of these",
     label = "not symmetric data",
-    note = "symmetric memory holds `T: bytemuck::Pod`, `Signal`, `Atomic<T>` and slices of these: peers read and write its bytes, so it can hold no pointer, no `bool` and nothing that must be dropped"
+    note = "peers read and write its bytes, so it can hold no pointer, no `bool` and nothing that must be dropped"
 )]
 pub trait Symmetric: sealed::Sealed {
     /// The length that a handle carries: `()` or [`Elements`].
@@ -51,9 +51,9 @@ pub(crate) mod sealed {
 
 /// What `put`, `get`, `p` and `g` move: any `T: bytemuck::Pod`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not plain data: put, get, p and g cannot move it",
+    message = "`{Self}` is not plain data: put, get, p and g move `T: bytemuck::Pod`; update a `Signal` by `signal`, an `Atomic<T>` by the atomics",
     label = "not plain data",
-    note = "a `Signal` is updated by `signal` and `put_signal`, an `Atomic<T>` by the atomics; everything else that is moved is `bytemuck::Pod`"
+    note = "words that PEs synchronise by are written by nothing else, so that no update is lost"
 )]
 pub trait Data: Pod {}
 #[diagnostic::do_not_recommend]

@@ -15,7 +15,10 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
 fn parse(input: TokenStream) -> syn::Result<TokenStream> {
     let layout: ItemStruct = syn::parse2(input)?;
     if !layout.generics.params.is_empty() {
-        return Err(Error::new(layout.generics.span(), "a shared-memory layout has no generic parameters"));
+        return Err(Error::new(
+            layout.generics.span(),
+            "a shared-memory layout has no generic parameters: write its types out, one layout for each",
+        ));
     }
     let Fields::Named(fields) = &layout.fields else {
         return Err(Error::new(layout.ident.span(), "a shared-memory layout is a struct with named fields"));

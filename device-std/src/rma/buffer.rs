@@ -20,9 +20,8 @@ use bytemuck::Pod;
 
 /// The scopes that lie in one block, whose shared memory they may use.
 #[diagnostic::on_unimplemented(
-    message = "shared memory belongs to one block: it cannot be used at `{Self}` scope",
-    label = "reaches beyond the block",
-    note = "use a scope of the block: `thread`, `warp`, `warps`, `block`"
+    message = "shared memory belongs to one block, not to a `{Self}`: use `thread()`, `warp()`, `warps(n)` or `block()`",
+    label = "reaches beyond the block"
 )]
 pub trait WithinBlock: Scope {}
 impl WithinBlock for Thread {}
@@ -33,18 +32,18 @@ impl WithinBlock for Block {}
 /// Memory of the calling PE that a put of scope `S` reads: `Sym<[T]>`, `Global<[T]>`, `&SharedSlice<T>`, `&Tile<T, S>`
 /// or, at thread scope, a thread's own `&[T]`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the source of this put at `{S}` scope",
-    label = "not a source of `{T}`",
-    note = "a source is `Sym<[T]>`, `Global<[T]>`, `&SharedSlice<T>` within a block or, at thread scope, `&[T]`, with the same `T` as the destination"
+    message = "`{Self}` cannot be the source of `{T}`s at `{S}` scope: give a `Sym<[T]>`, a `Global<[T]>`, within a block a `&SharedSlice<T>`, or at thread scope a `&[T]`",
+    label = "not a source of `{T}` here",
+    note = "the source has the target's `T`; shared memory is borrowed, and a thread's own memory is known to that thread only"
 )]
 pub trait Source<T: Pod, S>: sealed::Buffer<T> {}
 
 /// Memory of the calling PE that a get of scope `S` writes: `Sym<[T]>`, `Global<[T]>`, `&SharedSlice<T>`,
 /// `&mut Tile<T, S>` or, at thread scope, a thread's own `&mut [T]`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the destination of this get at `{S}` scope",
-    label = "not a destination of `{T}`",
-    note = "a destination is `Sym<[T]>`, `Global<[T]>`, `&SharedSlice<T>` within a block or, at thread scope, `&mut [T]`, with the same `T` as the source"
+    message = "`{Self}` cannot be the destination of `{T}`s at `{S}` scope: give a `Sym<[T]>`, a `Global<[T]>`, within a block a `&SharedSlice<T>`, or at thread scope a `&mut [T]`",
+    label = "not a destination of `{T}` here",
+    note = "the destination has the source's `T`; shared memory is borrowed, and a thread's own memory is known to that thread only"
 )]
 pub trait Destination<T: Pod, S: Scope>: sealed::Buffer<T> {
     /// Joins the scope when the data is there.
@@ -58,9 +57,9 @@ pub trait Destination<T: Pod, S: Scope>: sealed::Buffer<T> {
 /// What a non-blocking put of scope `S` reads: `Sym<[T]>`, `Global<[T]>`, a thread's own `&[T]` (captured at once), or
 /// a `SharedSlice<T>` or `Tile<T, S>`, which it takes.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be lent to a non-blocking put at `{S}` scope",
+    message = "`{Self}` cannot be lent to a non-blocking operation at `{S}` scope: pass shared memory by value, its request gives it back",
     label = "not a source of `{T}` that can be lent",
-    note = "pass shared memory by value: the put takes it and gives it back by `flush` or `quiet` of its request"
+    note = "`Sym<[T]>` and `Global<[T]>` are passed as they are; a thread's own `&[T]` is captured at once, at thread scope"
 )]
 pub trait LendSource<T: Pod, S>: sealed::Buffer<T> {
     /// What the put gives back.
@@ -73,9 +72,9 @@ pub trait LendSource<T: Pod, S>: sealed::Buffer<T> {
 /// What a non-blocking get of scope `S` writes: `Sym<[T]>`, `Global<[T]>`, or a `SharedSlice<T>` or `Tile<T, S>`, which
 /// it takes.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be lent to a non-blocking get at `{S}` scope",
+    message = "`{Self}` cannot be lent to a non-blocking get at `{S}` scope: pass shared memory by value, its request gives it back; for a thread's own array use `get_array_nbi`",
     label = "not a destination of `{T}` that can be lent",
-    note = "pass shared memory by value: the get takes it and gives it back by `quiet` of its request; for a thread's own array use `get_array_nbi`"
+    note = "`Sym<[T]>` and `Global<[T]>` are passed as they are"
 )]
 pub trait LendDestination<T: Pod, S>: sealed::Buffer<T> {
     /// What the get gives back.

@@ -9,7 +9,7 @@ mod warps;
 
 use crate::abi::Operation;
 use crate::arch::{bulk, order};
-use crate::context::{Collective, Context, KernelContext, Shmem};
+use crate::context::{Collective, Context, KernelContext, MayWait, Shmem};
 use crate::fault::{Fault, fail};
 use crate::poll::Polled;
 use crate::sym::Span;
@@ -118,19 +118,19 @@ scopes!(Shmem);
 scopes!(Collective);
 scopes!(OnTeam<C>, C: KernelContext);
 
-macro_rules! grid_scope {
-    ($context:ty) => {
-        impl $context {
-            /// All threads of the grid; all of them call together.
-            #[inline(always)]
-            pub fn grid(self) -> Scoped<Grid, Self> {
-                Scoped::new(self, Grid)
-            }
-        }
-    };
+/// Grid scope, for kernels whose launch checks that the whole grid is resident. In the prelude.
+pub trait GridScope: Context {
+    /// All threads of the grid; all of them call together. Takes [`Collective`](crate::Collective), or it seen through a
+    /// team.
+    #[inline(always)]
+    fn grid(self) -> Scoped<Grid, Self>
+    where
+        Self: MayWait,
+    {
+        Scoped::new(self, Grid)
+    }
 }
-grid_scope!(Collective);
-grid_scope!(OnTeam<Collective>);
+impl<C: Context> GridScope for C {}
 
 /// One of [`Thread`], [`Warp`], [`Warps`], [`Block`], [`Grid`].
 pub trait Scope: Copy + 'static + sealed::Sealed {

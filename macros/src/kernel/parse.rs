@@ -205,7 +205,7 @@ fn check_generics<'a>(function: &'a ItemFn, arguments: &Arguments, errors: &mut 
             errors.push(
                 instance.first().map_or(function.sig.ident.span(), Spanned::span),
                 format!(
-                    "this instance names {} types, the kernel has {} generic parameters",
+                    "this instance names {} types, the kernel has {} generic parameters: write one type for each",
                     instance.len(),
                     types.len()
                 ),

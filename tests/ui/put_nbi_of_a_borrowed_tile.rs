@@ -1,0 +1,15 @@
+use oxshmem_device::prelude::*;
+
+shared! {
+    pub struct Layout {
+        tile: [u32; 64],
+    }
+}
+
+#[nvshmem_kernel(shared = Layout)]
+pub fn send(shmem: Shmem, dst: Sym<[u32]>, pe: u32) {
+    let tile = Layout::of(shmem).tile;
+    shmem.block().put_nbi(dst, &tile, pe);
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+use oxshmem_device::prelude::*;
+
+shared! {
+    pub struct Layout {
+        tile: [u32; 64],
+    }
+}
+
+#[nvshmem_kernel(shared = Layout)]
+pub fn send(shmem: Shmem, dst: Sym<[u32]>, pe: u32) {
+    shmem.block().put(dst, Layout::of(shmem).tile, pe);
+}
+
+fn main() {}

@@ -33,6 +33,12 @@ pub trait Context: Copy + sealed::Sealed {
     /// The job's number of PE `pe`, which is less than [`pes`](Self::pes).
     #[doc(hidden)]
     fn world_pe(self, pe: u32) -> u32;
+    /// The job's number of PE `pe`; one that does not exist as it is.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn named(self, pe: u32) -> u32 {
+        if pe < self.pes() { self.world_pe(pe) } else { pe }
+    }
 }
 
 /// The context that a kernel takes as its first parameter: [`Shmem`] or [`Collective`].

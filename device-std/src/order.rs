@@ -39,7 +39,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn pe_fence(self, pe: u32) {
-        seam::operation(Operation::PeFence, 0, 0, pe);
+        self.enter(Operation::PeFence, 0, 0, pe);
         self.remote(Span::START, pe, Operation::PeFence);
         self.order();
     }
@@ -59,7 +59,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn pe_quiet(self, pe: u32) {
-        seam::operation(Operation::PeQuiet, 0, 0, pe);
+        self.enter(Operation::PeQuiet, 0, 0, pe);
         self.remote(Span::START, pe, Operation::PeQuiet);
         self.order();
         self.sync();

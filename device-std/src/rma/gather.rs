@@ -8,7 +8,6 @@ use crate::copy::{self, GlobalSpace};
 use crate::fault::{Fault, fail};
 use crate::rma::buffer::sealed::Buffer;
 use crate::scope::{Scope, Scoped};
-use crate::seam;
 use crate::sym::{Data, Sym};
 use bytemuck::Pod;
 
@@ -65,8 +64,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let from = self.remote(source.opaque().span(), pe, operation);
         let (to, len) = target.resolve(shmem, operation);
         let (numbers, count) = indices.resolve(shmem, operation);
-        seam::operation(operation, source.offset(), count * size_of::<T>() as u64, pe);
-        super::same_length(shmem, len, count, source.offset(), pe, operation);
+        self.enter(operation, source.offset(), count * size_of::<T>() as u64, pe);
+        self.same_length(len, count, source.offset(), pe, operation);
         self.sync();
         let number = |i: u64| {
             // SAFETY: one of the numbers, of which there are `count`.
@@ -78,8 +77,11 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             copy::gather::<B::Space, GlobalSpace, T>(to, source, number, count, self.rank(), self.size())
         };
         if let Err(number) = gathered {
-            let fault =
-                Fault { peer: pe, offset: source.offset(), ..Fault::new(Cause::IndexOutOfRange, operation) };
+            let fault = Fault {
+                peer: self.context.named(pe),
+                offset: source.offset(),
+                ..Fault::new(Cause::IndexOutOfRange, operation)
+            };
             fail(shmem, Fault { expected: source.len(), seen: number, ..fault });
         }
     }

@@ -7,13 +7,12 @@
 //! | scope barrier; not of `get_nbi` | all | the data is there for the whole scope |
 
 use super::buffer::sealed::Buffer;
-use super::{Destination, LendDestination, bytes_of, engine_part, same_length};
+use super::{Destination, LendDestination, bytes_of, engine_part};
 use crate::abi::Operation;
 use crate::arch::bulk;
 use crate::context::Context;
 use crate::copy::{GlobalSpace, copy};
 use crate::scope::{Scope, Scoped};
-use crate::seam;
 use crate::sym::{Data, Sym};
 use bytemuck::Pod;
 
@@ -27,7 +26,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn get<T: Data, B: Destination<T, S>>(self, mut target: B, source: Sym<[T]>, pe: u32) {
-        seam::operation(Operation::Get, source.offset(), bytes_of(source), pe);
+        self.enter(Operation::Get, source.offset(), bytes_of(source), pe);
         self.get_data(&mut target, source, pe, Operation::Get);
         target.landed(self);
     }
@@ -43,7 +42,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         source: Sym<[T]>,
         pe: u32,
     ) -> B::Request {
-        seam::operation(Operation::GetNbi, source.offset(), bytes_of(source), pe);
+        self.enter(Operation::GetNbi, source.offset(), bytes_of(source), pe);
         self.get_data(&mut target, source, pe, Operation::GetNbi);
         target.lend()
     }
@@ -54,7 +53,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let shmem = self.shmem();
         let from = self.remote(source.opaque().span(), pe, operation);
         let (to, len) = target.resolve(shmem, operation);
-        same_length(shmem, len, source.len(), source.offset(), pe, operation);
+        self.same_length(len, source.len(), source.offset(), pe, operation);
         let (rank, size) = (self.rank(), self.size());
         if B::ENGINE && bulk::AVAILABLE && (to | from) & 15 == 0 {
             let (body, rest) = (engine_part::<T>(len), len - engine_part::<T>(len));

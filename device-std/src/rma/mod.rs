@@ -32,17 +32,21 @@ pub use buffer::{Destination, LendDestination, LendSource, Source, WithinBlock};
 pub use request::{GetRequest, Pending, PutRequest};
 
 use crate::abi::{Cause, Operation};
-use crate::context::Shmem;
+use crate::context::Context;
 use crate::fault::{Fault, fail};
+use crate::scope::{Scope, Scoped};
 use crate::sym::Sym;
 use bytemuck::Pod;
 
-/// Ends the calling thread if the lengths of a copy differ.
-#[inline(always)]
-fn same_length(shmem: Shmem, target: u64, source: u64, offset: u64, pe: u32, operation: Operation) {
-    if target != source {
-        let fault = Fault { peer: pe, offset, ..Fault::new(Cause::LengthMismatch, operation) };
-        fail(shmem, Fault { expected: target, seen: source, ..fault });
+impl<S: Scope, C: Context> Scoped<S, C> {
+    /// Ends the calling thread if the lengths of a copy differ.
+    #[inline(always)]
+    fn same_length(self, target: u64, source: u64, offset: u64, pe: u32, operation: Operation) {
+        if target != source {
+            let peer = self.context.named(pe);
+            let fault = Fault { peer, offset, ..Fault::new(Cause::LengthMismatch, operation) };
+            fail(self.shmem(), Fault { expected: target, seen: source, ..fault });
+        }
     }
 }
 

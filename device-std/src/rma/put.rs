@@ -7,13 +7,12 @@
 //! | scope barrier; not of `put_nbi` | all | the source may be reused |
 
 use super::buffer::sealed::Buffer;
-use super::{LendSource, Source, bytes_of, engine_part, same_length};
+use super::{LendSource, Source, bytes_of, engine_part};
 use crate::abi::Operation;
 use crate::arch::{bulk, order};
 use crate::context::Context;
 use crate::copy::{GlobalSpace, copy};
 use crate::scope::{Scope, Scoped};
-use crate::seam;
 use crate::sym::{Data, Sym};
 use bytemuck::Pod;
 
@@ -27,7 +26,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn put<T: Data, B: Source<T, S>>(self, target: Sym<[T]>, source: B, pe: u32) {
-        seam::operation(Operation::Put, target.offset(), bytes_of(target), pe);
+        self.enter(Operation::Put, target.offset(), bytes_of(target), pe);
         self.put_data(target, &source, pe, Operation::Put);
         if B::ENGINE {
             // Not only read: on the own PE the data has arrived.
@@ -42,7 +41,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn put_nbi<T: Data, B: LendSource<T, S>>(self, target: Sym<[T]>, source: B, pe: u32) -> B::Request {
-        seam::operation(Operation::PutNbi, target.offset(), bytes_of(target), pe);
+        self.enter(Operation::PutNbi, target.offset(), bytes_of(target), pe);
         self.put_data(target, &source, pe, Operation::PutNbi);
         source.lend()
     }
@@ -59,7 +58,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let shmem = self.shmem();
         let to = self.remote(target.opaque().span(), pe, operation);
         let (from, len) = source.resolve(shmem, operation);
-        same_length(shmem, target.len(), len, target.offset(), pe, operation);
+        self.same_length(target.len(), len, target.offset(), pe, operation);
         let (rank, size) = (self.rank(), self.size());
         if B::ENGINE && bulk::AVAILABLE && (to | from) & 15 == 0 {
             let (body, rest) = (engine_part::<T>(len), len - engine_part::<T>(len));

@@ -11,7 +11,6 @@ use super::{LendSource, Source, bytes_of};
 use crate::abi::Operation;
 use crate::context::Context;
 use crate::scope::{Scope, Scoped};
-use crate::seam;
 use crate::signal::{Signal, SignalOp, release};
 use crate::sym::{Data, Sym};
 
@@ -30,7 +29,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         op: SignalOp,
         pe: u32,
     ) {
-        seam::operation(Operation::PutSignal, target.offset(), bytes_of(target), pe);
+        self.enter(Operation::PutSignal, target.offset(), bytes_of(target), pe);
         let word = self.remote(signal.opaque().span(), pe, Operation::PutSignal);
         self.put_data(target, &source, pe, Operation::PutSignal);
         self.settle();
@@ -51,7 +50,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         op: SignalOp,
         pe: u32,
     ) -> B::Request {
-        seam::operation(Operation::PutSignalNbi, target.offset(), bytes_of(target), pe);
+        self.enter(Operation::PutSignalNbi, target.offset(), bytes_of(target), pe);
         let word = self.remote(signal.opaque().span(), pe, Operation::PutSignalNbi);
         self.put_data(target, &source, pe, Operation::PutSignalNbi);
         self.settle();

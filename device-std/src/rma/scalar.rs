@@ -6,7 +6,6 @@ use crate::context::Context;
 use crate::copy::{self, GlobalSpace, Racing};
 use crate::fault::{Fault, fail};
 use crate::scope::{Scope, Scoped, Thread, Warp};
-use crate::seam;
 use crate::sym::{Data, Sym};
 use bytemuck::Pod;
 use core::mem::MaybeUninit;
@@ -18,7 +17,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     pub fn p<T: Data>(self, target: Sym<T>, value: T, pe: u32) {
         const { assert!(size_of::<T>() <= 16, "`p` writes elements of at most 16 bytes: use `put`") };
-        seam::operation(Operation::P, target.offset(), size_of::<T>() as u64, pe);
+        self.enter(Operation::P, target.offset(), size_of::<T>() as u64, pe);
         let address = self.remote(target.span(), pe, Operation::P);
         // SAFETY: a mapped, aligned element.
         unsafe { copy::store::<Racing, T>(address, value) };
@@ -28,7 +27,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[inline(always)]
     #[track_caller]
     pub fn g<T: Data>(self, source: Sym<T>, pe: u32) -> T {
-        seam::operation(Operation::G, source.offset(), size_of::<T>() as u64, pe);
+        self.enter(Operation::G, source.offset(), size_of::<T>() as u64, pe);
         self.read(source, pe, Operation::G)
     }
 
@@ -51,7 +50,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[inline(always)]
     #[track_caller]
     pub fn g_nbi<T: Data>(self, source: Sym<T>, pe: u32) -> GetRequest<T, Thread> {
-        seam::operation(Operation::GNbi, source.offset(), size_of::<T>() as u64, pe);
+        self.enter(Operation::GNbi, source.offset(), size_of::<T>() as u64, pe);
         GetRequest::new(self.read(source, pe, Operation::GNbi))
     }
 
@@ -68,7 +67,7 @@ impl<C: Context> Scoped<Thread, C> {
     where
         [T; N]: Pod,
     {
-        seam::operation(Operation::GetNbi, source.offset(), (N * size_of::<T>()) as u64, pe);
+        self.enter(Operation::GetNbi, source.offset(), (N * size_of::<T>()) as u64, pe);
         let address = self.remote(source.span(), pe, Operation::GetNbi);
         if source.len() < N as u64 {
             let fault = Fault {
@@ -107,7 +106,7 @@ impl<C: Context> Scoped<Warp, C> {
     #[track_caller]
     pub fn g<T: Data>(self, source: Sym<[T]>, pe: u32) -> T {
         const { assert!(size_of::<T>() <= 16, "`g` reads elements of at most 16 bytes: use `get`") };
-        seam::operation(Operation::G, source.offset(), self.size() * size_of::<T>() as u64, pe);
+        self.enter(Operation::G, source.offset(), self.size() * size_of::<T>() as u64, pe);
         let address = self.remote(source.span(), pe, Operation::G);
         if source.len() < self.size() {
             let fault = Fault {

@@ -1,6 +1,6 @@
 //! `put_staged` and `get_staged`: `put` and `get` through the bulk copy engine.
 
-use super::{Destination, Source, bytes_of, same_length};
+use super::{Destination, Source, bytes_of};
 use crate::abi::Operation;
 use crate::arch::bulk;
 use crate::context::Context;
@@ -8,7 +8,6 @@ use crate::copy::{GlobalSpace, copy_bytes};
 use crate::rma::WithinBlock;
 use crate::rma::buffer::sealed::Buffer;
 use crate::scope::Scoped;
-use crate::seam;
 use crate::stage::Stage;
 use crate::sym::{Data, Sym};
 use bytemuck::Pod;
@@ -26,10 +25,10 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
         stage: &mut Stage<S>,
         pe: u32,
     ) {
-        seam::operation(Operation::Put, target.offset(), bytes_of(target), pe);
+        self.enter(Operation::Put, target.offset(), bytes_of(target), pe);
         let to = self.remote(target.opaque().span(), pe, Operation::Put);
         let (from, len) = source.resolve(self.shmem(), Operation::Put);
-        same_length(self.shmem(), target.len(), len, target.offset(), pe, Operation::Put);
+        self.same_length(target.len(), len, target.offset(), pe, Operation::Put);
         // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
         unsafe { self.through::<T>(stage, to, from, len, Operation::Put) };
     }
@@ -44,10 +43,10 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
         stage: &mut Stage<S>,
         pe: u32,
     ) {
-        seam::operation(Operation::Get, source.offset(), bytes_of(source), pe);
+        self.enter(Operation::Get, source.offset(), bytes_of(source), pe);
         let from = self.remote(source.opaque().span(), pe, Operation::Get);
         let (to, len) = target.resolve(self.shmem(), Operation::Get);
-        same_length(self.shmem(), len, source.len(), source.offset(), pe, Operation::Get);
+        self.same_length(len, source.len(), source.offset(), pe, Operation::Get);
         // SAFETY: as in `put_staged`.
         unsafe { self.through::<T>(stage, to, from, len, Operation::Get) };
     }

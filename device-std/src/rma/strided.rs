@@ -7,7 +7,6 @@ use crate::copy::{GlobalSpace, spread};
 use crate::fault::{Fault, fail};
 use crate::rma::buffer::sealed::Buffer;
 use crate::scope::{Scope, Scoped};
-use crate::seam;
 use crate::sym::{Data, Sym};
 use bytemuck::Pod;
 
@@ -28,7 +27,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) {
-        seam::operation(Operation::Iput, target.offset(), count * size_of::<T>() as u64, pe);
+        self.enter(Operation::Iput, target.offset(), count * size_of::<T>() as u64, pe);
         self.iput_data(target, &source, (target_stride, source_stride), count, pe, Operation::Iput);
         self.sync();
     }
@@ -45,7 +44,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) -> B::Request {
-        seam::operation(Operation::IputNbi, target.offset(), count * size_of::<T>() as u64, pe);
+        self.enter(Operation::IputNbi, target.offset(), count * size_of::<T>() as u64, pe);
         self.iput_data(target, &source, (target_stride, source_stride), count, pe, Operation::IputNbi);
         source.lend()
     }
@@ -63,7 +62,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) {
-        seam::operation(Operation::Iget, source.offset(), count * size_of::<T>() as u64, pe);
+        self.enter(Operation::Iget, source.offset(), count * size_of::<T>() as u64, pe);
         self.iget_data(&target, source, (target_stride, source_stride), count, pe, Operation::Iget);
         self.sync();
     }
@@ -80,7 +79,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) -> B::Request {
-        seam::operation(Operation::IgetNbi, source.offset(), count * size_of::<T>() as u64, pe);
+        self.enter(Operation::IgetNbi, source.offset(), count * size_of::<T>() as u64, pe);
         self.iget_data(&target, source, (target_stride, source_stride), count, pe, Operation::IgetNbi);
         target.lend()
     }
@@ -137,7 +136,11 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         // Of a product that does not fit 64 bits the high half says so.
         let last = u128::from(stride) * u128::from(count.saturating_sub(1));
         if count > 0 && (stride == 0 || last >= u128::from(len)) {
-            let fault = Fault { peer: pe, offset, ..Fault::new(Cause::IndexOutOfRange, operation) };
+            let fault = Fault {
+                peer: self.context.named(pe),
+                offset,
+                ..Fault::new(Cause::IndexOutOfRange, operation)
+            };
             let seen = if last >> 64 != 0 { u64::MAX } else { last as u64 };
             fail(self.shmem(), Fault { expected: len, seen, ..fault });
         }

@@ -48,6 +48,15 @@ impl Shmem {
         self.alloc("alloc_zeroed", std::any::type_name::<T>(), len, Reach::World, SymVec::zero)
     }
 
+    /// Collective. `len` elements that hold anything: neither written nor, where memory is taken as it is touched, taken
+    /// by this call. For buffers that are written before they are read.
+    ///
+    /// # Errors
+    /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    pub fn alloc_uninit<T: Pod>(&self, len: usize) -> Result<SymVec<T>> {
+        self.alloc("alloc_uninit", std::any::type_name::<T>(), len, Reach::World, |_| Ok(()))
+    }
+
     /// Collective. Allocates `len` elements on every PE; element `i` of this PE's copy is `element(i)`.
     /// `element` is not called for a type without bytes.
     ///

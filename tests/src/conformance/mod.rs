@@ -10,6 +10,7 @@ mod atomics;
 mod coverage;
 mod element;
 mod failures;
+mod large;
 mod nbi;
 mod ordering;
 mod ported;
@@ -56,6 +57,9 @@ pub fn main() -> ExitCode {
         });
         if let Err(error) = result {
             report.fail(format!("{n} PEs: {error}"));
+        }
+        if let Err(error) = large::all(n, &report) {
+            report.fail(format!("{n} PEs, beyond 4 GiB: {error}"));
         }
         if let Err(error) = failures::all(n, &report) {
             report.fail(format!("{n} PEs, failures: {error}"));

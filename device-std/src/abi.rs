@@ -178,8 +178,22 @@ numbered! {
         WaitUntil = 9 => "wait_until",
         /// `wait_reached`.
         WaitReached = 10 => "wait_reached",
-        /// `test`.
+        /// `test`, `test_reached`.
         Test = 11 => "test",
+        /// `wait_until_all`, also with a value per word.
+        WaitUntilAll = 40 => "wait_until_all",
+        /// `wait_until_any`, also with a value per word.
+        WaitUntilAny = 41 => "wait_until_any",
+        /// `wait_until_some`, also with a value per word.
+        WaitUntilSome = 42 => "wait_until_some",
+        /// `test_all`, also with a value per word.
+        TestAll = 43 => "test_all",
+        /// `test_any`, also with a value per word.
+        TestAny = 44 => "test_any",
+        /// `test_some`, also with a value per word.
+        TestSome = 45 => "test_some",
+        /// `ptr`, and the accesses through what it returned.
+        Ptr = 46 => "ptr",
         /// `fence`.
         Fence = 12 => "fence",
         /// `quiet`.
@@ -199,7 +213,8 @@ numbered! {
     }
 }
 
-/// Comparison of a signal with a value, both unsigned (OpenSHMEM 1.6, 9.11).
+/// Comparison of a word with a value (OpenSHMEM 1.6, 9.11): unsigned for signals and unsigned types, signed for signed
+/// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Cmp {
@@ -220,7 +235,7 @@ pub enum Cmp {
 impl Cmp {
     /// Whether `seen` compares so with `value`.
     #[inline(always)]
-    pub const fn holds(self, seen: u64, value: u64) -> bool {
+    pub fn holds<T: PartialOrd>(self, seen: T, value: T) -> bool {
         match self {
             Self::Eq => seen == value,
             Self::Ne => seen != value,

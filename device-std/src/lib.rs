@@ -9,7 +9,7 @@
 //! | [`scope`] | thread, warp, block and grid: who performs an operation together |
 //! | [`sym`], [`global`], [`local`] | handles to memory: symmetric, local device memory, and a view to read and write either |
 //! | [`rma`] | `put`, `get`, `p`, `g`, `put_signal` |
-//! | [`signal`], [`wait`] | signal words, and waiting for them with a deadline |
+//! | [`signal`], [`wait`] | signal words; waiting for them and for integer atomics, with a deadline |
 //! | [`atomic`] | read-modify-writes on symmetric words |
 //! | [`order`] | `fence`, `quiet`, `barrier_all`, grid barriers |
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
@@ -56,7 +56,7 @@ pub use oxshmem_macros::{nvshmem_kernel, shared};
 pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp, Warps};
 pub use signal::{Signal, SignalOp};
 pub use sym::{Data, Reach, Sym, Symmetric};
-pub use wait::Cmp;
+pub use wait::{Cmp, Every};
 
 /// What generated code names. Not part of the API.
 #[doc(hidden)]

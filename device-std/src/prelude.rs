@@ -8,5 +8,5 @@ pub use crate::local::Local;
 pub use crate::shared::{Shared, SharedSlice};
 pub use crate::signal::{Signal, SignalOp};
 pub use crate::sym::{Reach, Sym};
-pub use crate::wait::Cmp;
+pub use crate::wait::{Cmp, Every};
 pub use crate::{bf16, f16, nvshmem_kernel, shared, thread, warp};

@@ -49,8 +49,36 @@ const RULES: &[(&str, &[&str], &[&str])] = &[
     ("tickets", &["atom.relaxed.sys.global.add.u32"], &["atom.global"]),
     ("compare_swap_add__u64", &["atom.relaxed.sys.global.cas.b64"], &["atom.global"]),
     ("collectives", &["shfl.sync.idx", "shfl.sync.down", "shfl.sync.up", "shfl.sync.bfly", "vote.sync"], &[]),
+    // Signed words compare signed.
+    ("compare__i32", &["setp.gt.s32", "ld.relaxed.sys.global.b32", "ld.acquire.sys.global.b32"], &["fence"]),
+    ("compare__u64", &["setp.gt.u64", "ld.relaxed.sys.global.b64", "ld.acquire.sys.global.b64"], &["fence"]),
+    ("fair", &["ld.relaxed.sys.global.b64", "ld.acquire.sys.global.b64"], &["fence"]),
     // A wait that expires leaves through one function, after the barrier that tells the others.
     ("wait_for_ever", &["bar.red.or.pred", "globaltimer", "nanosleep"], &[]),
+];
+
+/// As [`RULES`], for one architecture.
+const RULES_OF: &[(&str, &str, &[&str], &[&str])] = &[
+    // After several words one fence that waits for nothing, where there is one.
+    (
+        "sm_90",
+        "block_waits",
+        &["ld.relaxed.sys.global.b64", "fence.acquire.sys", "bar.red.or.pred"],
+        &["ld.acquire", "fence.sc", "fence.acq_rel"],
+    ),
+    (
+        "sm_80",
+        "block_waits",
+        &["ld.relaxed.sys.global.b64", "ld.acquire.sys.global.b64", "bar.red.or.pred"],
+        &["fence"],
+    ),
+    (
+        "sm_90",
+        "several__i32",
+        &["ld.relaxed.sys.global.b32", "fence.acquire.sys"],
+        &["fence.sc", "fence.acq_rel"],
+    ),
+    ("sm_80", "several__i32", &["ld.relaxed.sys.global.b32", "ld.acquire.sys.global.b32"], &["fence"]),
 ];
 
 /// The text of one entry, without comments.
@@ -73,7 +101,10 @@ fn every_operation_becomes_the_instructions_that_it_needs() {
     assert!(module.images.len() >= 2, "one image for sm_80 and one for sm_90");
     let mut wrong = Vec::new();
     for image in module.images {
-        for (kernel, needed, forbidden) in RULES {
+        let of_arch = RULES_OF.iter().filter(|(arch, ..)| *arch == image.arch);
+        let of_arch = of_arch.map(|(_, kernel, needed, forbidden)| (kernel, needed, forbidden));
+        let rules = RULES.iter().map(|(kernel, needed, forbidden)| (kernel, needed, forbidden));
+        for (kernel, needed, forbidden) in rules.chain(of_arch) {
             let Some(text) = entry(image.ptx, &format!("oxshmem_tests__{kernel}")) else {
                 wrong.push(format!("{}: there is no kernel {kernel}", image.arch));
                 continue;
@@ -97,8 +128,8 @@ fn every_operation_becomes_the_instructions_that_it_needs() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether line `number` belongs to the one kernel that is allowed local memory: it puts a thread's own array.
+/// Whether line `number` belongs to a kernel that is allowed local memory: those with a thread's own array.
 fn private(ptx: &str, number: usize) -> bool {
     let before = ptx.lines().take(number + 1).filter(|line| line.contains(".entry ")).last();
-    before.is_some_and(|line| line.contains("put_private"))
+    before.is_some_and(|line| line.contains("put_private") || line.contains("lists_of_a_thread"))
 }

@@ -10,6 +10,7 @@ mod ordering;
 mod rma;
 mod signals;
 mod suite;
+mod waits;
 mod warps;
 
 use oxshmem::Config;
@@ -30,6 +31,7 @@ pub fn main() -> ExitCode {
                 let mut bench = Bench::new(&shmem, &report)?;
                 rma::all(&mut bench)?;
                 signals::all(&mut bench)?;
+                waits::all(&mut bench)?;
                 ordering::all(&mut bench)?;
                 atomics::all(&mut bench)?;
                 warps::all(&mut bench)?;

@@ -1,6 +1,6 @@
 //! Atomics on u32 and u64.
 
-use oxshmem_device::atomic::AtomicWord;
+use oxshmem_device::atomic::{AtomicInteger, AtomicWord};
 use oxshmem_device::prelude::*;
 
 /// Every thread adds `value` to word `word` on `pe`, `times` times.
@@ -31,7 +31,7 @@ pub fn tickets(shmem: Shmem, word: Sym<Atomic<u32>>, taken: Sym<[Atomic<u32>]>, 
 #[nvshmem_kernel(instances(u32, u64))]
 pub fn compare_swap_add<T>(shmem: Collective, words: Sym<[Atomic<T>]>, value: T, pe: u32)
 where
-    T: AtomicWord + Send + PartialEq + core::ops::Add<Output = T>,
+    T: AtomicInteger + Send + core::ops::Add<Output = T>,
 {
     let t = shmem.thread();
     let word = words.at(0);
@@ -48,7 +48,7 @@ where
 /// One thread: set, fetch, swap, fetch_add, compare_swap that fails, compare_swap that succeeds; what each
 /// returned goes to `out`.
 #[nvshmem_kernel(instances(u32, u64))]
-pub fn sequence<T: AtomicWord + Send>(
+pub fn sequence<T: AtomicInteger + Send>(
     shmem: Shmem,
     words: Sym<[Atomic<T>]>,
     out: Sym<[T]>,

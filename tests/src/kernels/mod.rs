@@ -5,6 +5,7 @@ pub mod failures;
 pub mod ordering;
 pub mod rma;
 pub mod signals;
+pub mod waits;
 pub mod warps;
 
 /// Scope numbers, as kernels take them.

@@ -69,6 +69,8 @@ pub enum Instruction {
     },
     /// `fence.sc.sys`.
     Fence,
+    /// `fence.acquire.sys`.
+    FenceAcquire,
     /// The arrival at a barrier of some warps, in shared memory.
     Arrive,
 }
@@ -84,6 +86,8 @@ pub enum Order {
     Acquire,
     /// `.release.sys`.
     Release,
+    /// `.acq_rel.sys`.
+    AcqRel,
     /// `.acquire.gpu`, `.acq_rel.gpu`.
     Gpu,
 }

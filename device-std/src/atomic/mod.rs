@@ -19,7 +19,11 @@
 //! | `atomic_inc`, `atomic_and`, `atomic_or`, `atomic_xor` | integers | relaxed, release |
 //! | `atomic_compare_swap`, `atomic_fetch_inc`, `atomic_fetch_and`, `atomic_fetch_or`, `atomic_fetch_xor` | integers | relaxed, acquire, release, both |
 //!
-//! Integers wrap. An operation that returns nothing returns at once and is complete after a quiet or barrier. A word of
+//! Integers wrap. Floating-point sums are rounded to nearest even; of `f32`, subnormal values and sums count as zero, as
+//! the instruction has it (PTX ISA, `atom`), of the others not. `f16` and `bf16` leave the other half of their 32-bit
+//! word alone. A NaN's bits are not specified.
+//!
+//! An operation that returns nothing returns at once and is complete after a quiet or barrier. A word of
 //! [`Reach::Node`](crate::Reach::Node) is updated by PEs that reach it by load and store; from elsewhere it is an error.
 
 mod order;
@@ -90,7 +94,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
         unsafe { T::of(T::Bits::compare_swap(O::SEMANTIC, address, expected.bits(), new.bits())) }
     }
 
-    /// Adds `value` to `word` on `pe`. Floating-point sums are rounded to nearest even.
+    /// Adds `value` to `word` on `pe`.
     #[inline(always)]
     #[track_caller]
     pub fn atomic_add<T: AtomicWord>(self, word: Sym<Atomic<T>>, value: T, pe: u32)
@@ -102,7 +106,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
         unsafe { T::add(O::SEMANTIC, address, value) }
     }
 
-    /// Adds `value` to `word` on `pe`; returns the value before. Rounds as [`atomic_add`](Self::atomic_add).
+    /// Adds `value` to `word` on `pe`; returns the value before.
     #[inline(always)]
     #[track_caller]
     pub fn atomic_fetch_add<T: AtomicWord>(self, word: Sym<Atomic<T>>, value: T, pe: u32) -> T {

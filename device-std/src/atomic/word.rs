@@ -2,6 +2,7 @@
 
 use crate::arch::{Add, Bitwise, Exchange, Semantic};
 use crate::sym::{self, Symmetric};
+use crate::{bf16, f16};
 use core::marker::PhantomData;
 
 /// A word of type `T` that atomics reach. A put cannot write one, and widths cannot mix.
@@ -14,11 +15,12 @@ impl<T: AtomicWord> Symmetric for Atomic<T> {
     const ELEMENT_BYTES: u64 = size_of::<T>() as u64;
 }
 
-/// A type that atomics work on: `i32`, `u32`, `i64`, `u64`, `isize`, `usize`, of which the last two have 64 bits.
+/// A type that atomics work on: `i32`, `u32`, `i64`, `u64`, `isize`, `usize`, of which the last two have 64 bits; and
+/// `f32`, `f64`, `f16`, `bf16`, which can be fetched, set, swapped and added to.
 #[diagnostic::on_unimplemented(
-    message = "there are no atomics on `{Self}`: use an integer of 4 or 8 bytes",
+    message = "there are no atomics on `{Self}`: use an integer of 4 or 8 bytes, or a floating-point type",
     label = "not a type that atomics work on",
-    note = "`Atomic<T>` takes `i32`, `u32`, `i64`, `u64`, `isize` and `usize`"
+    note = "`Atomic<T>` takes `i32`, `u32`, `i64`, `u64`, `isize`, `usize`, `f32`, `f64`, `f16` and `bf16`"
 )]
 pub trait AtomicWord: bytemuck::Pod + Machine {
     /// What reports call a vector of such words.
@@ -28,8 +30,9 @@ pub trait AtomicWord: bytemuck::Pod + Machine {
 
 /// An integer that atomics work on: what waits compare.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an integer that atomics work on: use `i32`, `u32`, `i64`, `u64`, `isize` or `usize`",
-    label = "not an integer of 4 or 8 bytes"
+    message = "this needs an integer, not `{Self}`: use `i32`, `u32`, `i64`, `u64`, `isize` or `usize`",
+    label = "not an integer of 4 or 8 bytes",
+    note = "floating-point words can be fetched, set, swapped and added to"
 )]
 pub trait AtomicInteger: AtomicWord + Ord + Machine<Bits: Bitwise> {
     #[doc(hidden)]
@@ -108,5 +111,42 @@ integers! {
     u64 as u64, "u64 atomic";
     isize as u64, "isize atomic";
     usize as u64, "usize atomic";
+}
+
+macro_rules! floats {
+    ($($ty:ty as $bits:ty, $holds:literal;)*) => {
+        $(
+            impl Machine for $ty {
+                type Bits = $bits;
+                #[inline(always)]
+                fn bits(self) -> $bits {
+                    self.to_bits()
+                }
+                #[inline(always)]
+                fn of(bits: $bits) -> Self {
+                    Self::from_bits(bits)
+                }
+                #[inline(always)]
+                unsafe fn add(order: Semantic, address: u64, value: Self) {
+                    // SAFETY: passed on.
+                    unsafe { Add::add(order, address, value) }
+                }
+                #[inline(always)]
+                unsafe fn fetch_add(order: Semantic, address: u64, value: Self) -> Self {
+                    // SAFETY: passed on.
+                    unsafe { Add::fetch_add(order, address, value) }
+                }
+            }
+            impl AtomicWord for $ty {
+                const HOLDS: &'static str = $holds;
+            }
+        )*
+    };
+}
+floats! {
+    f32 as u32, "f32 atomic";
+    f64 as u64, "f64 atomic";
+    f16 as u16, "f16 atomic";
+    bf16 as u16, "bf16 atomic";
 }
 const _: () = assert!(size_of::<usize>() == 8, "PEs are 64-bit machines");

@@ -2,7 +2,8 @@
 
 use super::hooks::{Instruction, Order, current};
 use crate::arch::{Add, Bitwise, Exchange, Semantic};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::{bf16, f16};
+use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 fn seam(address: u64, bytes: u32, order: Order) {
     current().instruction(Instruction::Atomic { address, bytes, order });
@@ -78,6 +79,44 @@ words! {
     u64, AtomicU64;
 }
 
+exchange!(u16, AtomicU16);
+
+macro_rules! floats {
+    ($($ty:ty as $atomic:ty, $sum:expr;)*) => {
+        $(
+            impl Add for $ty {
+                unsafe fn add(order: Semantic, address: u64, value: Self) {
+                    // SAFETY: passed on.
+                    unsafe { Self::fetch_add(order, address, value) };
+                }
+                unsafe fn fetch_add(order: Semantic, address: u64, value: Self) -> Self {
+                    let order = ordered(order, address, size_of::<Self>() as u32);
+                    let sum: fn(Self, Self) -> Self = $sum;
+                    // SAFETY: the caller vouches for the address; all accesses to it are atomic.
+                    let word = unsafe { &*(address as *const $atomic) };
+                    let add = |old| Some(sum(Self::from_bits(old), value).to_bits());
+                    // The failing order is that of a load.
+                    match word.fetch_update(order, Ordering::Acquire, add) {
+                        Ok(old) | Err(old) => Self::from_bits(old),
+                    }
+                }
+            }
+        )*
+    };
+}
+// Rounding twice gives what rounding once would: `f32` has at least twice the bits of `f16` and `bf16`, and two.
+floats! {
+    f32 as AtomicU32, |a, b| flushed(flushed(a) + flushed(b));
+    f64 as AtomicU64, |a, b| a + b;
+    f16 as AtomicU16, |a, b| f16::from_f32(a.to_f32() + b.to_f32());
+    bf16 as AtomicU16, |a, b| bf16::from_f32(a.to_f32() + b.to_f32());
+}
+
+/// `atom.add.f32` on global memory flushes subnormal inputs and results to zero of the same sign (PTX ISA, `atom`).
+fn flushed(value: f32) -> f32 {
+    if value.is_subnormal() { 0f32.copysign(value) } else { value }
+}
+
 /// `atom.relaxed.sys.add`.
 ///
 /// # Safety
@@ -136,4 +175,17 @@ pub(crate) unsafe fn arrive_shared_u32(address: u64, value: u32) -> u32 {
 pub(crate) unsafe fn load_acquire_shared_u32(address: u64) -> u32 {
     // SAFETY: as in `arrive_shared_u32`.
     unsafe { (address as *const u32).read() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subnormal_sum_of_f32_is_flushed_with_its_sign() {
+        let least = f32::MIN_POSITIVE;
+        assert_eq!(flushed(least / 2.0).to_bits(), 0);
+        assert_eq!(flushed(-least / 2.0).to_bits(), (-0f32).to_bits());
+        assert_eq!(flushed(least), least);
+    }
 }

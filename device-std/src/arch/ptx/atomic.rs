@@ -1,7 +1,8 @@
 //! Read-modify-writes, each with its semantic and scope. `core::sync::atomic` must not be used for them: LLVM
 //! lowers its `fetch_add` to a plain `atom.global.add`, which is relaxed and of gpu scope whatever was asked.
 
-use crate::arch::{Add, Bitwise, Exchange, Semantic};
+use crate::arch::{Add, Bitwise, Exchange, Semantic, Word};
+use crate::{bf16, f16};
 use core::arch::asm;
 
 /// One instruction for each order. `$order` is a constant where it is used, so three of them go away.
@@ -79,6 +80,100 @@ macro_rules! words {
 words! {
     u32, reg32, "b32", "add.u32", "and.b32" "or.b32" "xor.b32";
     u64, reg64, "b64", "add.u64", "and.b64" "or.b64" "xor.b64";
+}
+
+// 16 bits: compare-and-swap is an instruction and leaves the other half of the 32-bit word alone (PTX ISA 6.3); what
+// there is no instruction for goes through it.
+impl Exchange for u16 {
+    #[inline(always)]
+    unsafe fn compare_swap(order: Semantic, address: u64, expected: Self, new: Self) -> Self {
+        let old: Self;
+        // SAFETY: the caller vouches for the address.
+        unsafe {
+            atom!(order, "cas.b16 {}, [{}], {}, {};", out(reg16) old, in(reg64) address, in(reg16) expected, in(reg16) new, options(nostack))
+        };
+        old
+    }
+    #[inline(always)]
+    unsafe fn swap(order: Semantic, address: u64, value: Self) -> Self {
+        // SAFETY: passed on.
+        unsafe { replace_u16(order, address, |_| value) }
+    }
+}
+
+/// Replaces a 16-bit word by what `new` makes of it, returns the old one.
+///
+/// # Safety
+/// `address` is aligned and mapped for this device.
+#[inline(always)]
+unsafe fn replace_u16(order: Semantic, address: u64, new: impl Fn(u16) -> u16) -> u16 {
+    // SAFETY: passed on.
+    let mut seen = unsafe { u16::load_relaxed(address) };
+    loop {
+        // SAFETY: passed on.
+        let old = unsafe { Exchange::compare_swap(order, address, seen, new(seen)) };
+        if old == seen {
+            return old;
+        }
+        seen = old;
+    }
+}
+
+macro_rules! floats {
+    ($($ty:ty as $bits:ty, $reg:ident, $add:literal;)*) => {
+        $(
+            impl Add for $ty {
+                #[inline(always)]
+                unsafe fn add(order: Semantic, address: u64, value: Self) {
+                    let bits: $bits = value.to_bits();
+                    // SAFETY: the caller vouches for the address.
+                    unsafe { red!(order, $add, $reg, address, bits, Self::fetch_add(order, address, value)) };
+                }
+                #[inline(always)]
+                unsafe fn fetch_add(order: Semantic, address: u64, value: Self) -> Self {
+                    let (old, bits): ($bits, $bits);
+                    bits = value.to_bits();
+                    // SAFETY: the caller vouches for the address.
+                    unsafe { atom!(order, concat!($add, " {}, [{}], {};"), out($reg) old, in(reg64) address, in($reg) bits, options(nostack)) };
+                    Self::from_bits(old)
+                }
+            }
+        )*
+    };
+}
+floats! {
+    f32 as u32, reg32, "add.f32";
+    f64 as u64, reg64, "add.f64";
+    f16 as u16, reg16, "add.noftz.f16";
+}
+#[cfg(target_feature = "sm_90")]
+floats! {
+    bf16 as u16, reg16, "add.noftz.bf16";
+}
+
+#[cfg(not(target_feature = "sm_90"))]
+impl Add for bf16 {
+    #[inline(always)]
+    unsafe fn add(order: Semantic, address: u64, value: Self) {
+        // SAFETY: passed on.
+        unsafe { Self::fetch_add(order, address, value) };
+    }
+    #[inline(always)]
+    unsafe fn fetch_add(order: Semantic, address: u64, value: Self) -> Self {
+        let wide = |bits: u16| f32::from_bits(u32::from(bits) << 16);
+        let sum = |old: u16| {
+            let rounded: u16;
+            let exact = (wide(old) + wide(value.to_bits())).to_bits();
+            // SAFETY: arithmetic. The 24 bits of `f32` are more than twice the 8 of `bf16` and two, so that rounding
+            // twice gives what rounding once would.
+            unsafe {
+                asm!("cvt.rn.bf16.f32 {}, {};", out(reg16) rounded, in(reg32) exact, options(pure, nomem, nostack))
+            };
+            rounded
+        };
+        // SAFETY: passed on.
+        Self::from_bits(unsafe { replace_u16(order, address, sum) })
+    }
 }
 
 /// `atom.relaxed.sys.add`: adds and returns the old value.

@@ -11,6 +11,7 @@
 //! | [`rma`] | `put`, `get`, `p`, `g`, `put_signal` |
 //! | [`signal`], [`wait`] | signal words; waiting for them and for integer atomics, with a deadline |
 //! | [`atomic`] | read-modify-writes on symmetric words |
+//! | [`peer`] | direct loads and stores of a peer's copy |
 //! | [`order`] | `fence`, `quiet`, `barrier_all`, grid barriers |
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
 //! | [`thread`], [`warp`] | indices, shuffles, votes |
@@ -31,6 +32,7 @@ pub mod global;
 pub mod launch;
 pub mod local;
 pub mod order;
+pub mod peer;
 mod poll;
 pub mod prelude;
 pub mod rma;
@@ -53,6 +55,7 @@ pub use half::{bf16, f16};
 pub use launch::LaunchConfig;
 pub use local::Local;
 pub use oxshmem_macros::{nvshmem_kernel, shared};
+pub use peer::PeerPtr;
 pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp, Warps};
 pub use signal::{Signal, SignalOp};
 pub use sym::{Data, Reach, Sym, Symmetric};

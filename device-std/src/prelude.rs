@@ -5,6 +5,7 @@ pub use crate::context::{Collective, Shmem};
 pub use crate::global::Global;
 pub use crate::launch::LaunchConfig;
 pub use crate::local::Local;
+pub use crate::peer::PeerPtr;
 pub use crate::shared::{Shared, SharedSlice};
 pub use crate::signal::{Signal, SignalOp};
 pub use crate::sym::{Reach, Sym};

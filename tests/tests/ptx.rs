@@ -92,6 +92,22 @@ const RULES: &[(&str, &[&str], &[&str])] = &[
     ("tickets", &["atom.relaxed.sys.global.add.u32"], &["atom.global"]),
     ("compare_swap_add__u64", &["atom.relaxed.sys.global.cas.b64"], &["atom.global"]),
     ("collectives", &["shfl.sync.idx", "shfl.sync.down", "shfl.sync.up", "shfl.sync.bfly", "vote.sync"], &[]),
+    // Direct accesses: of 16 bytes the weak ones are a vector, the strong ones one access.
+    (
+        "direct__u128",
+        &[
+            "st.global.v2.b64",
+            "ld.global.v2.b64",
+            "st.relaxed.sys.global.b128",
+            "ld.relaxed.sys.global.b128",
+            "st.release.sys.global.b128",
+            "ld.acquire.sys.global.b128",
+            "st.volatile.global.b128",
+            "ld.volatile.global.b128",
+        ],
+        &[],
+    ),
+    ("direct__u8", &["st.release.sys.global.b8", "ld.acquire.sys.global.b8", "ld.volatile.global.b8"], &[]),
     // Signed words compare signed.
     ("compare__i32", &["setp.gt.s32", "ld.relaxed.sys.global.b32", "ld.acquire.sys.global.b32"], &["fence"]),
     ("compare__u64", &["setp.gt.u64", "ld.relaxed.sys.global.b64", "ld.acquire.sys.global.b64"], &["fence"]),

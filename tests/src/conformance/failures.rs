@@ -40,6 +40,7 @@ pub(super) fn all(n: u32, report: &Report) -> Result<()> {
             waits(&shmem, report, number, name)?;
             super::waits::failures(&shmem, report, number, name)?;
         }
+        super::peers::failures(&shmem, report)?;
         wrong_operations(&shmem, report)
     })?;
     Ok(())

@@ -7,6 +7,7 @@
 mod atomics;
 mod failures;
 mod ordering;
+mod peers;
 mod rma;
 mod signals;
 mod suite;
@@ -34,6 +35,7 @@ pub fn main() -> ExitCode {
                 waits::all(&mut bench)?;
                 ordering::all(&mut bench)?;
                 atomics::all(&mut bench)?;
+                peers::all(&mut bench)?;
                 warps::all(&mut bench)?;
                 if shmem.my_pe() == 0 {
                     println!("device: {}", shmem.device_name());

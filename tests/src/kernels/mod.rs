@@ -3,6 +3,7 @@
 pub mod atomics;
 pub mod failures;
 pub mod ordering;
+pub mod peers;
 pub mod rma;
 pub mod signals;
 pub mod waits;

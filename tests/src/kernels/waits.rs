@@ -29,9 +29,6 @@ fn number(index: Option<u64>) -> u64 {
     }
 }
 
-/// The comparisons, by their numbers.
-const CMPS: [Cmp; 6] = [Cmp::Eq, Cmp::Ne, Cmp::Gt, Cmp::Ge, Cmp::Lt, Cmp::Le];
-
 /// Of each comparison of the own `word` with `value` writes to `answers` what `test` says, and if it holds 2 after a
 /// `wait_until` of it.
 #[nvshmem_kernel(instances(i32, u32, i64, u64, isize, usize))]
@@ -44,19 +41,18 @@ pub fn compare<T: AtomicInteger + Send>(
 ) {
     at_scope!(shmem, scope, |s| {
         let out = shmem.local(answers);
-        macro_rules! one {
-            ($($i:literal)*) => {$(
-                let mut answer = u64::from(s.test(word, CMPS[$i], value));
-                if answer != 0 {
-                    s.wait_until(word, CMPS[$i], value);
-                    answer = 2;
-                }
-                if s.is_leader() {
-                    out.set($i, answer);
-                }
-            )*};
+        let mut number = 0;
+        while let Some(cmp) = Cmp::from_number(number) {
+            let mut answer = u64::from(s.test(word, cmp, value));
+            if answer != 0 {
+                s.wait_until(word, cmp, value);
+                answer = 2;
+            }
+            if s.is_leader() {
+                out.set(u64::from(number), answer);
+            }
+            number += 1;
         }
-        one!(0 1 2 3 4 5);
     });
 }
 
@@ -82,7 +78,7 @@ pub fn counted<T: AtomicInteger + Send>(
 }
 
 /// Asks `form` of `words`, with all lists in symmetric memory. Every thread writes what it was told to `answers`.
-#[nvshmem_kernel(instances(i32, u64))]
+#[nvshmem_kernel(instances(i32))]
 pub fn several<T: AtomicInteger + Send>(
     shmem: Collective,
     words: Sym<[Atomic<T>]>,
@@ -98,7 +94,7 @@ pub fn several<T: AtomicInteger + Send>(
     let cmp = Cmp::from_number(cmp).unwrap_or(Cmp::Eq);
     let last = if last == NONE { None } else { Some(last) };
     let vector = form & form::VECTOR != 0;
-    let value = if vector { T::zeroed() } else { shmem.local(values).get(0) };
+    let value = shmem.local(values).get(0);
     at_scope!(shmem, scope, |s| {
         let what = form & 3;
         let answer = if form & form::WAIT == 0 {

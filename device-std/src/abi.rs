@@ -230,8 +230,22 @@ numbered! {
         WaitUntil = 9 => "wait_until",
         /// `wait_reached`.
         WaitReached = 10 => "wait_reached",
-        /// `test`.
+        /// `test`, `test_reached`.
         Test = 11 => "test",
+        /// `wait_until_all`, also with a value per word.
+        WaitUntilAll = 20 => "wait_until_all",
+        /// `wait_until_any`, also with a value per word.
+        WaitUntilAny = 21 => "wait_until_any",
+        /// `wait_until_some`, also with a value per word.
+        WaitUntilSome = 22 => "wait_until_some",
+        /// `test_all`, also with a value per word.
+        TestAll = 23 => "test_all",
+        /// `test_any`, also with a value per word.
+        TestAny = 24 => "test_any",
+        /// `test_some`, also with a value per word.
+        TestSome = 25 => "test_some",
+        /// `ptr`, and the accesses through what it returned.
+        Ptr = 26 => "ptr",
         /// `fence`.
         Fence = 12 => "fence",
         /// `quiet`.
@@ -276,6 +290,10 @@ numbered! {
         PeQuiet = 52 => "pe_quiet",
         /// `sync_all`.
         SyncAll = 53 => "sync_all",
+        /// `put_add`.
+        PutAdd = 54 => "put_add",
+        /// `put_add_nbi`.
+        PutAddNbi = 55 => "put_add_nbi",
         /// `team`: a look at a team.
         Team = 60 => "team",
         /// `global_exit`.
@@ -283,7 +301,8 @@ numbered! {
     }
 }
 
-/// Comparison of a signal with a value, both unsigned (OpenSHMEM 1.6, 9.11).
+/// Comparison of a word with a value (OpenSHMEM 1.6, 9.11): unsigned for signals and unsigned types, signed for signed
+/// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Cmp {
@@ -304,7 +323,7 @@ pub enum Cmp {
 impl Cmp {
     /// Whether `seen` compares so with `value`.
     #[inline(always)]
-    pub const fn holds(self, seen: u64, value: u64) -> bool {
+    pub fn holds<T: PartialOrd>(self, seen: T, value: T) -> bool {
         match self {
             Self::Eq => seen == value,
             Self::Ne => seen != value,

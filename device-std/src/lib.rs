@@ -9,8 +9,9 @@
 //! | [`scope`] | thread, warp, block and grid: who performs an operation together |
 //! | [`sym`], [`global`], [`local`] | handles to memory: symmetric, local device memory, and a view to read and write either |
 //! | [`rma`] | `put`, `get`, `p`, `g`, `put_signal` |
-//! | [`signal`], [`wait`] | signal words, and waiting for them with a deadline |
+//! | [`signal`], [`wait`] | signal words; waiting for them and for integer atomics, with a deadline |
 //! | [`atomic`] | read-modify-writes on symmetric words |
+//! | [`peer`] | direct loads and stores of a peer's copy |
 //! | [`order`] | `fence`, `quiet`, `barrier_all`, grid barriers |
 //! | [`team`] | teams: PEs under numbers of their own |
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
@@ -35,6 +36,7 @@ pub mod global;
 pub mod launch;
 pub mod local;
 pub mod order;
+pub mod peer;
 mod poll;
 pub mod prelude;
 pub mod rma;
@@ -60,12 +62,13 @@ pub use half::{bf16, f16};
 pub use launch::LaunchConfig;
 pub use local::Local;
 pub use oxshmem_macros::{nvshmem_kernel, shared};
+pub use peer::PeerPtr;
 pub use rma::{GetRequest, Pending, PutRequest};
 pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp, Warps};
 pub use signal::{Signal, SignalOp};
 pub use sym::{Data, Reach, Sym, Symmetric};
 pub use team::{OnTeam, Team};
-pub use wait::Cmp;
+pub use wait::{Cmp, Every};
 
 /// What generated code names. Not part of the API.
 #[doc(hidden)]

@@ -34,23 +34,40 @@ pub(crate) fn flipped(before: u32, now: u32) -> bool {
     (before ^ now) >> 31 != 0
 }
 
+/// When a poll gives up: fixed at its first failed look, so that one which need not wait never reads the clock.
+pub(crate) struct Until {
+    budget: u64,
+    /// 0 before the first failed look.
+    moment: u64,
+}
+
+impl Until {
+    /// `budget` units of the device's clock after the first failed look.
+    #[inline(always)]
+    pub(crate) fn within(budget: u64) -> Self {
+        Self { budget, moment: 0 }
+    }
+}
+
 /// Calls `look`, which says whether its condition holds and what it saw, until it does, for at most `budget`
 /// units of the device's clock.
 #[inline(always)]
-pub(crate) fn poll(shmem: Shmem, budget: u64, look: impl Fn() -> (bool, u64)) -> Polled {
-    if look().0 {
-        return Polled::Held;
-    }
-    let until = order::now().saturating_add(budget);
+pub(crate) fn poll(shmem: Shmem, budget: u64, look: impl FnMut() -> (bool, u64)) -> Polled {
+    poll_until(shmem, &mut Until::within(budget), look)
+}
+
+/// As [`poll`]; several polls may share one end.
+#[inline(always)]
+pub(crate) fn poll_until(shmem: Shmem, until: &mut Until, mut look: impl FnMut() -> (bool, u64)) -> Polled {
     let mut failed = 0u32;
     loop {
-        failed = failed.wrapping_add(1);
-        order::poll_failed(failed, until);
         let (holds, seen) = look();
         if holds {
             return Polled::Held;
         }
-        if failed.is_multiple_of(order::POLLS_PER_CHECK) {
+        if until.moment == 0 {
+            until.moment = order::now().saturating_add(until.budget);
+        } else if failed.is_multiple_of(order::POLLS_PER_CHECK) {
             // SAFETY: the own control area, and the alarm word.
             let (abort, alarm) = unsafe {
                 (u64::load_relaxed(shmem.abi.heap_base + control::ABORT), u32::load_relaxed(shmem.abi.alarm))
@@ -58,9 +75,11 @@ pub(crate) fn poll(shmem: Shmem, budget: u64, look: impl Fn() -> (bool, u64)) ->
             if abort != 0 || alarm != 0 {
                 return Polled::Aborted;
             }
-            if order::now() >= until {
+            if order::now() >= until.moment {
                 return Polled::Expired(seen);
             }
         }
+        failed = failed.wrapping_add(1);
+        order::poll_failed(failed, until.moment);
     }
 }

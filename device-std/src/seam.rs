@@ -3,7 +3,7 @@
 
 use crate::abi::Operation;
 use crate::context::Context;
-use crate::scope::{Scope, Scoped};
+use crate::scope::Scoped;
 
 /// Enters an operation. `bytes` is what the whole scope moves.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -20,7 +20,7 @@ pub(crate) fn operation(operation: Operation, offset: u64, bytes: u64, pe: u32) 
 #[inline(always)]
 pub(crate) fn operation(_: Operation, _: u64, _: u64, _: u32) {}
 
-impl<S: Scope, C: Context> Scoped<S, C> {
+impl<S, C: Context> Scoped<S, C> {
     /// Enters an operation on PE `pe` of this context, which the emulator is told by its number in the job.
     #[inline(always)]
     #[track_caller]

@@ -13,7 +13,7 @@
 //! | scope barrier | waiter's scope | joins the others to it |
 
 use crate::abi::Operation;
-use crate::arch::{Word, atomic, memory};
+use crate::arch::{Add, Semantic, Word};
 use crate::context::{Context, Shmem};
 use crate::scope::{Scope, Scoped, Thread};
 use crate::seam;
@@ -47,7 +47,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn signal(self, signal: Sym<Signal>, op: SignalOp, pe: u32) {
-        seam::operation(Operation::Signal, signal.offset(), 8, pe);
+        self.enter(Operation::Signal, signal.offset(), 8, pe);
         let address = self.remote(signal.opaque().span(), pe, Operation::Signal);
         self.settle();
         if self.scope.leads() {
@@ -60,14 +60,14 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn signal_weak(self, signal: Sym<Signal>, op: SignalOp, pe: u32) {
-        seam::operation(Operation::SignalWeak, signal.offset(), 8, pe);
+        self.enter(Operation::SignalWeak, signal.offset(), 8, pe);
         let address = self.remote(signal.span(), pe, Operation::SignalWeak);
         if self.scope.leads() {
             match op {
                 // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
                 SignalOp::Set(value) => unsafe { u64::store_relaxed(address, value) },
                 // SAFETY: as above.
-                SignalOp::Add(value) => unsafe { atomic::add_u64(address, value) },
+                SignalOp::Add(value) => unsafe { u64::add(Semantic::Relaxed, address, value) },
             }
         }
     }
@@ -91,8 +91,8 @@ impl<C: Context> Scoped<Thread, C> {
 pub(crate) fn release(address: u64, op: SignalOp) {
     match op {
         // SAFETY: the address of a mapped, aligned signal word; only atomic accesses reach it.
-        SignalOp::Set(value) => unsafe { memory::store_release_u64(address, value) },
+        SignalOp::Set(value) => unsafe { u64::store_release(address, value) },
         // SAFETY: as above.
-        SignalOp::Add(value) => unsafe { atomic::add_release_u64(address, value) },
+        SignalOp::Add(value) => unsafe { u64::add(Semantic::Release, address, value) },
     }
 }

@@ -5,8 +5,8 @@ use oxshmem_device::hooks::Instruction;
 
 /// Numbers that [`Operation`] may have, with room to grow.
 pub(crate) const OPERATIONS: usize = 64;
-/// Loads, stores, atomics, fences, arrivals.
-pub(crate) const INSTRUCTIONS: usize = 5;
+/// Loads, stores, atomics, fences, arrivals, acquire fences.
+pub(crate) const INSTRUCTIONS: usize = 6;
 
 /// Counts of one device. Operations count per calling thread: a block's put is one per thread of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,5 +64,6 @@ pub(crate) fn number(instruction: &Instruction) -> usize {
         Instruction::Atomic { .. } => 2,
         Instruction::Fence => 3,
         Instruction::Arrive => 4,
+        Instruction::FenceAcquire => 5,
     }
 }

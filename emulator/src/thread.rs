@@ -276,7 +276,7 @@ impl Hooks for Current {
             Instruction::Store { address, bytes, .. } | Instruction::Atomic { address, bytes, .. } => {
                 self.wrote(self.check(address, bytes));
             }
-            Instruction::Fence | Instruction::Arrive => self.acted.set(true),
+            Instruction::Fence | Instruction::FenceAcquire | Instruction::Arrive => self.acted.set(true),
         }
     }
 

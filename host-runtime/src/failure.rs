@@ -100,8 +100,15 @@ impl Failure {
         deadline: Duration,
     ) -> Option<Self> {
         let operation = Operation::from_number(record.operation)?;
-        let waits =
-            matches!(operation, Operation::WaitUntil | Operation::WaitReached | Operation::BarrierAll);
+        let waits = matches!(
+            operation,
+            Operation::WaitUntil
+                | Operation::WaitReached
+                | Operation::WaitUntilAll
+                | Operation::WaitUntilAny
+                | Operation::WaitUntilSome
+                | Operation::BarrierAll
+        );
         Some(Self {
             pe: record.pe,
             cause: Cause::from_number(record.cause)?,
@@ -132,7 +139,8 @@ impl Display for Failure {
             ) => {}
             (Place::Control(what), _) => write!(f, " on the {what} word at heap offset {:#x}", self.offset)?,
             (Place::Allocation { number, holds, element }, operation) => {
-                let word = if names_a_signal(operation) { " on signal" } else { "" };
+                let word =
+                    if holds.ends_with("atomic") || !names_a_signal(operation) { "" } else { " on signal" };
                 write!(f, "{word} at heap offset {:#x} ", self.offset)?;
                 write!(f, "(allocation #{number} {holds:?}, element {element})")?;
             }
@@ -153,13 +161,25 @@ impl Display for Failure {
             }
             Cause::Deadline => {
                 let cmp = self.cmp.unwrap_or(Cmp::Eq).symbol();
-                write!(f, ": expected {cmp} {}, seen {}; ", self.expected, self.seen)?;
+                match self.place {
+                    // `i32 atomic`, `i64 atomic`, `isize atomic`: the record extends the sign.
+                    Place::Allocation { holds, .. }
+                        if holds.starts_with('i') && holds.ends_with("atomic") =>
+                    {
+                        let (expected, seen) = (self.expected as i64, self.seen as i64);
+                        write!(f, ": expected {cmp} {expected}, seen {seen}; ")?;
+                    }
+                    _ => write!(f, ": expected {cmp} {}, seen {}; ", self.expected, self.seen)?,
+                }
                 write!(f, "deadline {} s expired", self.deadline.as_secs_f64())?;
             }
             Cause::PeOutOfRange => {
                 write!(f, ": there is no PE {}, the job or team has {}", self.seen, self.expected)?
             }
             Cause::NotInTeam => write!(f, ": this PE does not belong to the team in slot {}", self.seen)?,
+            Cause::LengthMismatch if waits_for_several(self.operation) => {
+                write!(f, ": {} words, and a list of {} elements", self.expected, self.seen)?;
+            }
             Cause::LengthMismatch => {
                 write!(f, ": the destination has {} elements, the source {}", self.expected, self.seen)?;
             }
@@ -197,11 +217,26 @@ impl Display for KernelPanic {
     }
 }
 
+fn waits_for_several(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::WaitUntilAll
+            | Operation::WaitUntilAny
+            | Operation::WaitUntilSome
+            | Operation::TestAll
+            | Operation::TestAny
+            | Operation::TestSome
+    )
+}
+
 fn names_a_signal(operation: Operation) -> bool {
     matches!(
         operation,
         Operation::WaitUntil
             | Operation::WaitReached
+            | Operation::WaitUntilAll
+            | Operation::WaitUntilAny
+            | Operation::WaitUntilSome
             | Operation::Test
             | Operation::Signal
             | Operation::SignalWeak
@@ -234,6 +269,23 @@ mod tests {
         let expected = "on the grid barrier word at heap offset 0x2000: 5 of 8 blocks had come; \
                         60 s, twice the deadline, expired; kernel k (launch 1)";
         assert!(failure.to_string().contains(expected), "{failure}");
+    }
+
+    #[test]
+    fn a_wait_for_a_signed_word_says_signed_values() {
+        let failure = Failure {
+            place: Place::Allocation { number: 3, holds: "i32 atomic", element: 2 },
+            ..failure(Cause::Deadline, Operation::WaitUntilAny, (-5i64) as u64, (-7i64) as u64)
+        };
+        let expected = "wait_until_any at heap offset 0x2000 (allocation #3 \"i32 atomic\", element 2): \
+                        expected == -5, seen -7; deadline 30 s expired";
+        assert!(failure.to_string().contains(expected), "{failure}");
+    }
+
+    #[test]
+    fn a_list_that_does_not_go_with_its_words_says_both_lengths() {
+        let failure = failure(Cause::LengthMismatch, Operation::TestSome, 8, 5);
+        assert!(failure.to_string().contains(": 8 words, and a list of 5 elements;"), "{failure}");
     }
 
     #[test]

@@ -95,8 +95,7 @@ impl Shmem {
             Reach::World => "alloc_atomics(World)",
             Reach::Node => "alloc_atomics(Node)",
         };
-        let holds = if size_of::<T>() == 4 { "u32 atomic" } else { "u64 atomic" };
-        self.alloc(how, holds, len, reach, SymVec::zero)
+        self.alloc(how, T::HOLDS, len, reach, SymVec::zero)
     }
 
     fn alloc<T: Element>(

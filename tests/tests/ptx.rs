@@ -46,6 +46,49 @@ const RULES: &[(&str, &[&str], &[&str])] = &[
     // Read-modify-writes state order and scope.
     ("add__u32", &["red.relaxed.sys.global.add.u32"], &["atom.global", "red.global"]),
     ("add__u64", &["red.relaxed.sys.global.add.u64"], &["atom.global", "red.global"]),
+    ("add__usize", &["red.relaxed.sys.global.add.u64"], &["red.relaxed.sys.global.add.u32"]),
+    ("add__i64", &["red.relaxed.sys.global.add.u64"], &["red.relaxed.sys.global.add.u32"]),
+    ("add__f16", &["red.relaxed.sys.global.add.noftz.f16"], &[".gpu.", "cas.b16"]),
+    ("add__f32", &["red.relaxed.sys.global.add.f32"], &[".gpu."]),
+    ("add__f64", &["red.relaxed.sys.global.add.f64"], &[".gpu."]),
+    (
+        "integer_operations__u64",
+        &[
+            "red.relaxed.sys.global.add.u64",
+            "atom.relaxed.sys.global.add.u64",
+            "red.relaxed.sys.global.and.b64",
+            "atom.relaxed.sys.global.and.b64",
+            "red.relaxed.sys.global.or.b64",
+            "atom.relaxed.sys.global.or.b64",
+            "red.relaxed.sys.global.xor.b64",
+            "atom.relaxed.sys.global.xor.b64",
+            "atom.relaxed.sys.global.exch.b64",
+            "atom.relaxed.sys.global.cas.b64",
+            "st.relaxed.sys.global.b64",
+            "ld.relaxed.sys.global.b64",
+        ],
+        &["fence", "red.relaxed.sys.global.add.u32"],
+    ),
+    (
+        "ordered",
+        &[
+            "st.release.sys.global.b64",
+            "red.release.sys.global.add.u64",
+            "atom.acq_rel.sys.global.add.u64",
+            "atom.release.sys.global.cas.b64",
+            "ld.acquire.sys.global.b64",
+        ],
+        &["fence"],
+    ),
+    (
+        "float_operations__f16",
+        &[
+            "atom.relaxed.sys.global.add.noftz.f16",
+            "atom.acq_rel.sys.global.add.noftz.f16",
+            "atom.acq_rel.sys.global.cas.b16",
+        ],
+        &[".gpu."],
+    ),
     ("tickets", &["atom.relaxed.sys.global.add.u32"], &["atom.global"]),
     ("compare_swap_add__u64", &["atom.relaxed.sys.global.cas.b64"], &["atom.global"]),
     // An entry of the table of teams is two loads, and a PE's number no barrier and no wait.
@@ -68,8 +111,52 @@ const RULES: &[(&str, &[&str], &[&str])] = &[
         &[".local"],
     ),
     ("round_all", &["sqrt.rn.f64"], &[".local"]),
+    // Direct accesses: of 16 bytes the weak ones are a vector, the strong ones one access.
+    (
+        "direct__u128",
+        &[
+            "st.global.v2.b64",
+            "ld.global.v2.b64",
+            "st.relaxed.sys.global.b128",
+            "ld.relaxed.sys.global.b128",
+            "st.release.sys.global.b128",
+            "ld.acquire.sys.global.b128",
+            "st.volatile.global.b128",
+            "ld.volatile.global.b128",
+        ],
+        &[],
+    ),
+    ("direct__u8", &["st.release.sys.global.b8", "ld.acquire.sys.global.b8", "ld.volatile.global.b8"], &[]),
+    // Signed words compare signed.
+    ("compare__i32", &["setp.gt.s32", "ld.relaxed.sys.global.b32", "ld.acquire.sys.global.b32"], &["fence"]),
+    ("compare__u64", &["setp.gt.u64", "ld.relaxed.sys.global.b64", "ld.acquire.sys.global.b64"], &["fence"]),
+    ("fair", &["ld.relaxed.sys.global.b64", "ld.acquire.sys.global.b64"], &["fence"]),
     // A wait that expires leaves through one function, after the barrier that tells the others.
     ("wait_for_ever", &["bar.red.or.pred", "globaltimer", "nanosleep"], &[]),
+];
+
+/// As [`RULES`], for one architecture.
+const RULES_OF: &[(&str, &str, &[&str], &[&str])] = &[
+    // After several words one fence that waits for nothing, where there is one.
+    (
+        "sm_90",
+        "block_waits",
+        &["ld.relaxed.sys.global.b64", "fence.acquire.sys", "bar.red.or.pred"],
+        &["ld.acquire", "fence.sc", "fence.acq_rel"],
+    ),
+    (
+        "sm_80",
+        "block_waits",
+        &["ld.relaxed.sys.global.b64", "ld.acquire.sys.global.b64", "bar.red.or.pred"],
+        &["fence"],
+    ),
+    (
+        "sm_90",
+        "several__i32",
+        &["ld.relaxed.sys.global.b32", "fence.acquire.sys"],
+        &["fence.sc", "fence.acq_rel"],
+    ),
+    ("sm_80", "several__i32", &["ld.relaxed.sys.global.b32", "ld.acquire.sys.global.b32"], &["fence"]),
 ];
 
 /// The text of one entry, without comments.
@@ -92,7 +179,10 @@ fn every_operation_becomes_the_instructions_that_it_needs() {
     assert!(module.images.len() >= 2, "one image for sm_80 and one for sm_90");
     let mut wrong = Vec::new();
     for image in module.images {
-        for (kernel, needed, forbidden) in RULES {
+        let of_arch = RULES_OF.iter().filter(|(arch, ..)| *arch == image.arch);
+        let of_arch = of_arch.map(|(_, kernel, needed, forbidden)| (kernel, needed, forbidden));
+        let rules = RULES.iter().map(|(kernel, needed, forbidden)| (kernel, needed, forbidden));
+        for (kernel, needed, forbidden) in rules.chain(of_arch) {
             let Some(text) = entry(image.ptx, &format!("oxshmem_tests__{kernel}")) else {
                 wrong.push(format!("{}: there is no kernel {kernel}", image.arch));
                 continue;
@@ -116,8 +206,8 @@ fn every_operation_becomes_the_instructions_that_it_needs() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether line `number` belongs to the one kernel that is allowed local memory: it puts a thread's own array.
+/// Whether line `number` belongs to a kernel that is allowed local memory: those with a thread's own array.
 fn private(ptx: &str, number: usize) -> bool {
     let before = ptx.lines().take(number + 1).filter(|line| line.contains(".entry ")).last();
-    before.is_some_and(|line| line.contains("put_private"))
+    before.is_some_and(|line| line.contains("put_private") || line.contains("lists_of_a_thread"))
 }

@@ -52,6 +52,27 @@ pub trait Word: Copy {
     /// # Safety
     /// `address` is aligned to the word and mapped for this device.
     unsafe fn load_relaxed(address: u64) -> Self;
+    /// Loads from global memory, and orders everything after it (`ld.acquire.sys.global`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn load_acquire(address: u64) -> Self;
+    /// Stores to global memory; everything before it is visible first (`st.release.sys.global`). No fence stands in
+    /// front of it: that would cost the same again and add nothing (PTX ISA 8.8, release pattern).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn store_release(address: u64, value: Self);
+    /// Loads from global memory, as often and in the order that the program says (`ld.volatile.global`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn load_volatile(address: u64) -> Self;
+    /// Stores to global memory, as often and in the order that the program says (`st.volatile.global`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn store_volatile(address: u64, value: Self);
     /// Loads from this block's shared memory (`ld.shared`).
     ///
     /// # Safety
@@ -72,4 +93,81 @@ pub trait Word: Copy {
     /// # Safety
     /// As [`load_generic`](Self::load_generic).
     unsafe fn store_generic(address: u64, value: Self);
+}
+
+/// How a read-modify-write is ordered; its scope is always `.sys`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Semantic {
+    /// Orders nothing else.
+    Relaxed,
+    /// What follows comes after it.
+    Acquire,
+    /// What came before is visible first.
+    Release,
+    /// Both.
+    AcqRel,
+}
+
+/// Read-modify-writes of a machine word in global memory that take any bits for a value. `order` is a constant at every
+/// call, so that one instruction is left.
+pub trait Exchange: Word {
+    /// Stores `new` if the word equals `expected`; returns the old value (`atom.cas`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn compare_swap(order: Semantic, address: u64, expected: Self, new: Self) -> Self;
+    /// Stores `value`, returns the old one (`atom.exch`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn swap(order: Semantic, address: u64, value: Self) -> Self;
+}
+
+/// Read-modify-writes that compute, of a `T` in global memory. The forms that return nothing are `red`, where the order
+/// is one that `red` has.
+pub(crate) trait Add: Copy {
+    /// Adds (`red.add`).
+    ///
+    /// # Safety
+    /// `address` is aligned and mapped for this device.
+    unsafe fn add(order: Semantic, address: u64, value: Self);
+    /// Adds, returns the old value (`atom.add`).
+    ///
+    /// # Safety
+    /// `address` is aligned and mapped for this device.
+    unsafe fn fetch_add(order: Semantic, address: u64, value: Self) -> Self;
+}
+
+/// Bitwise read-modify-writes of a machine word in global memory: forms as in [`Add`].
+pub trait Bitwise: Word {
+    /// And (`red.and`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn and(order: Semantic, address: u64, value: Self);
+    /// And, returns the old value (`atom.and`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn fetch_and(order: Semantic, address: u64, value: Self) -> Self;
+    /// Or (`red.or`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn or(order: Semantic, address: u64, value: Self);
+    /// Or, returns the old value (`atom.or`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn fetch_or(order: Semantic, address: u64, value: Self) -> Self;
+    /// Exclusive or (`red.xor`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn xor(order: Semantic, address: u64, value: Self);
+    /// Exclusive or, returns the old value (`atom.xor`).
+    ///
+    /// # Safety
+    /// `address` is aligned to the word and mapped for this device.
+    unsafe fn fetch_xor(order: Semantic, address: u64, value: Self) -> Self;
 }

@@ -10,5 +10,5 @@ mod spread;
 
 pub(crate) use contiguous::{copy, copy_bytes};
 pub(crate) use element::{load, store};
-pub(crate) use space::{GlobalSpace, PrivateSpace, Racing, SharedSpace, Space};
+pub(crate) use space::{Access, GlobalSpace, PrivateSpace, Racing, SharedSpace, Space};
 pub(crate) use spread::{gather, spread};

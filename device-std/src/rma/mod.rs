@@ -9,7 +9,7 @@
 //! | [`get`](crate::Scoped::get), [`iget`](crate::Scoped::iget), [`gather`](crate::Scoped::gather), [`g`](crate::Scoped::g) | the data is there, for the whole scope | `get`, `strided`, `gather`, `scalar` |
 //! | [`get_nbi`](crate::Scoped::get_nbi), [`iget_nbi`](crate::Scoped::iget_nbi), [`gather_nbi`](crate::Scoped::gather_nbi), [`g_nbi`](crate::Scoped::g_nbi) | nothing: the destination is in use until `quiet` | `get`, `strided`, `gather`, `scalar` |
 //!
-//! [`put_staged`](crate::Scoped::put_staged) and [`get_staged`](crate::Scoped::get_staged) are `put` and `get` through
+//! [`put_add`](crate::Scoped::put_add) adds to the target's elements (`put_add`). [`put_staged`](crate::Scoped::put_staged) and [`get_staged`](crate::Scoped::get_staged) are `put` and `get` through
 //! the bulk copy engine (`staged`).
 //!
 //! Non-blocking operations between symmetric and local device memory give a plain [`Pending`]: the next `quiet` of the
@@ -22,6 +22,7 @@ mod buffer;
 mod gather;
 mod get;
 mod put;
+mod put_add;
 mod put_signal;
 mod request;
 mod scalar;
@@ -29,6 +30,7 @@ mod staged;
 mod strided;
 
 pub use buffer::{Destination, LendDestination, LendSource, Source, WithinBlock};
+pub use put_add::PutAdd;
 pub use request::{GetRequest, Pending, PutRequest};
 
 use crate::abi::{Cause, Operation};

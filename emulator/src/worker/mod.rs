@@ -278,7 +278,7 @@ impl Worker {
 
     /// Makes the counts visible.
     fn report(&mut self) {
-        let [loads, stores, atomics, fences, arrivals] =
+        let [loads, stores, atomics, fences, arrivals, _] =
             self.current.instructions.each_ref().map(|c| c.get());
         self.statistics.loads = loads;
         self.statistics.stores = stores;

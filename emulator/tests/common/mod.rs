@@ -74,6 +74,11 @@ impl Job {
         unsafe { &*(address as *const AtomicU64) }
     }
 
+    /// Takes away the path by loads and stores to a PE's heap.
+    pub fn cut(&self, pe: u32) {
+        self.word(self.shared.address() + 8 * u64::from(pe)).store(0, Ordering::Relaxed);
+    }
+
     fn record_address(&self, pe: u32) -> u64 {
         self.shared.address() + 8192 + size_of::<ErrorRecord>() as u64 * u64::from(pe)
     }

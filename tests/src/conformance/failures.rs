@@ -6,7 +6,7 @@ use crate::kernels::failures::*;
 use crate::kernels::ordering::barrier_rounds;
 use crate::kernels::scope;
 use crate::kernels::teams::{exit_job, put_on_team};
-use oxshmem::{Config, Error, Result, Shmem};
+use oxshmem::{Config, Error, Place, Result, Shmem};
 use oxshmem_device::LaunchConfig;
 use oxshmem_device::abi::{Cause, Operation, teams};
 use std::time::Duration;
@@ -15,13 +15,22 @@ use std::time::Duration;
 const CONFIG: LaunchConfig = LaunchConfig::blocks(2).threads(96);
 
 /// What the first cause must say.
-struct Expected {
-    cause: Cause,
-    operation: Operation,
+pub(super) struct Expected {
+    pub cause: Cause,
+    pub operation: Operation,
     /// The PE that fails, if it is one.
-    pe: Option<u32>,
-    expected: Option<u64>,
-    seen: Option<u64>,
+    pub pe: Option<u32>,
+    pub expected: Option<u64>,
+    pub seen: Option<u64>,
+    /// The element of an allocation.
+    pub element: Option<u64>,
+}
+
+impl Expected {
+    /// Only the cause and the operation.
+    pub(super) fn new(cause: Cause, operation: Operation) -> Self {
+        Self { cause, operation, pe: None, expected: None, seen: None, element: None }
+    }
 }
 
 /// Every rule of this file, with `n` PEs and a short deadline.
@@ -30,7 +39,9 @@ pub(super) fn all(n: u32, report: &Report) -> Result<()> {
     config.run(|shmem| {
         for (number, name) in scope::ALL {
             waits(&shmem, report, number, name)?;
+            super::waits::failures(&shmem, report, number, name)?;
         }
+        super::peers::failures(&shmem, report)?;
         wrong_operations(&shmem, report)?;
         wrong_teams(&shmem, report)
     })?;
@@ -48,6 +59,7 @@ fn waits(shmem: &Shmem, report: &Report, number: u32, name: &'static str) -> Res
         pe: Some(culprit),
         expected: Some(9),
         seen: Some(4),
+        element: None,
     };
     fails(
         shmem,
@@ -69,6 +81,7 @@ fn waits(shmem: &Shmem, report: &Report, number: u32, name: &'static str) -> Res
             pe: None,
             expected: None,
             seen: None,
+            element: None,
         };
         fails(shmem, report, "a barrier_all that a PE misses reports it", name, expected, || {
             miss_barrier::launch(shmem, CONFIG, number, 0)
@@ -81,6 +94,7 @@ fn waits(shmem: &Shmem, report: &Report, number: u32, name: &'static str) -> Res
             pe: None,
             expected: None,
             seen: None,
+            element: None,
         };
         fails(shmem, report, "a grid barrier that a block misses reports it", name, expected, || {
             miss_grid_barrier::launch(shmem, CONFIG)
@@ -99,6 +113,7 @@ fn wrong_operations(shmem: &Shmem, report: &Report) -> Result<()> {
             pe: Some(0),
             expected: Some(n.into()),
             seen: Some((n + 3).into()),
+            element: None,
         };
         fails(shmem, report, "an operation on a PE that does not exist is refused", name, expected, || {
             if shmem.my_pe() == 0 {
@@ -112,6 +127,7 @@ fn wrong_operations(shmem: &Shmem, report: &Report) -> Result<()> {
             pe: Some(0),
             expected: Some(64),
             seen: Some(63),
+            element: None,
         };
         fails(shmem, report, "lengths that differ are refused", name, expected, || {
             if shmem.my_pe() == 0 {
@@ -126,6 +142,7 @@ fn wrong_operations(shmem: &Shmem, report: &Report) -> Result<()> {
         pe: Some(0),
         expected: None,
         seen: Some(65),
+        element: None,
     };
     fails(
         shmem,
@@ -146,6 +163,7 @@ fn wrong_operations(shmem: &Shmem, report: &Report) -> Result<()> {
         pe: Some(0),
         expected: Some(64),
         seen: Some(64),
+        element: None,
     };
     fails(shmem, report, "an index out of range is refused", "thread", expected, || {
         if shmem.my_pe() == 0 {
@@ -166,6 +184,7 @@ fn wrong_operations(shmem: &Shmem, report: &Report) -> Result<()> {
             pe: Some(0),
             expected: Some(64),
             seen: Some(64),
+            element: None,
         };
         fails(
             shmem,
@@ -265,7 +284,7 @@ pub(super) fn exits(n: u32, report: &Report) -> Result<()> {
 }
 
 /// Launches, expects every PE to see the failure, recovers, and expects the context to work.
-fn fails(
+pub(super) fn fails(
     shmem: &Shmem,
     report: &Report,
     rule: &'static str,
@@ -284,7 +303,10 @@ fn fails(
                 && failure.operation == expected.operation
                 && expected.pe.is_none_or(|pe| failure.pe == pe)
                 && expected.expected.is_none_or(|value| failure.expected == value)
-                && expected.seen.is_none_or(|value| failure.seen == value);
+                && expected.seen.is_none_or(|value| failure.seen == value)
+                && expected.element.is_none_or(
+                    |wanted| matches!(failure.place, Place::Allocation { element, .. } if element == wanted),
+                );
             if !right {
                 complain(format!("the record is wrong: {failure}"));
             }

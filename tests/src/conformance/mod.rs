@@ -13,6 +13,7 @@ mod failures;
 mod large;
 mod nbi;
 mod ordering;
+mod peers;
 mod ported;
 mod rma;
 mod signals;
@@ -20,6 +21,7 @@ mod strided;
 mod suite;
 mod teams;
 mod tiles;
+mod waits;
 mod warps;
 
 use oxshmem::Config;
@@ -44,8 +46,10 @@ pub fn main() -> ExitCode {
                 strided::all(&mut bench)?;
                 tiles::all(&mut bench)?;
                 signals::all(&mut bench)?;
+                waits::all(&mut bench)?;
                 ordering::all(&mut bench)?;
                 atomics::all(&mut bench)?;
+                peers::all(&mut bench)?;
                 warps::all(&mut bench)?;
                 ported::all(&mut bench)?;
                 teams::all(&mut bench)?;

@@ -5,7 +5,8 @@ use super::suite::Bench;
 use crate::kernels::scope;
 use crate::kernels::tiles::*;
 use oxshmem::{Result, SymVec};
-use oxshmem_device::LaunchConfig;
+use oxshmem_device::bytemuck::Pod;
+use oxshmem_device::{LaunchConfig, bf16, f16};
 
 /// The scopes that lie within a block.
 const WITHIN: [(u32, &str); 4] =
@@ -34,7 +35,49 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
         )*};
     }
     stages!(u8 u32 [u32; 3] u128);
+    macro_rules! sums {
+        ($($ty:ty: $kernel:ident, $of:expr;)*) => {$(
+            added::<$ty>(bench, $of, |b, dst, src, scope| $kernel::launch(b.shmem, CONFIG, dst, src, scope))?;
+        )*};
+    }
+    sums! {
+        u32: add_u32, |n| n;
+        u64: add_u64, u64::from;
+        f32: add_f32, |n| n as f32;
+        f16: add_f16, |n| f16::from_f32(n as f32);
+        bf16: add_bf16, |n| bf16::from_f32(n as f32);
+    }
     Ok(())
+}
+
+/// Small whole numbers, of which every type has the exact sum.
+fn added<T: Pod + PartialEq + std::fmt::Debug>(
+    bench: &Bench<'_>,
+    of: impl Fn(u32) -> T,
+    launch: impl Fn(&Bench<'_>, oxshmem_device::Sym<[T]>, oxshmem_device::Sym<[T]>, u32) -> Result<()>,
+) -> Result<()> {
+    const COUNT: usize = 301;
+    let (src, dst) = (bench.shmem.alloc_zeroed::<T>(COUNT + 1)?, bench.shmem.alloc_zeroed::<T>(COUNT + 1)?);
+    let (me, n) = (bench.shmem.my_pe(), bench.shmem.n_pes());
+    for (number, name) in bench.scopes_of(&WITHIN) {
+        for start in STARTS {
+            src.write(&(0..=COUNT).map(|i| of((me + i as u32) % 3)).collect::<Vec<_>>())?;
+            dst.write(&[of(1); COUNT + 1])?;
+            bench.row(
+                "put_add adds the tiles of all PEs, and touches no other element",
+                || format!("{} at {name} scope, from {start}", std::any::type_name::<T>()),
+                || launch(bench, dst.slice(start, COUNT), src.slice(start, COUNT), number),
+                || dst.read(),
+                |i| {
+                    let inside = i >= start && i < start + COUNT;
+                    let sum: u32 = (0..n).map(|pe| 2 * ((pe + i as u32) % 3)).sum();
+                    of(if inside { 1 + sum } else { 1 })
+                },
+            )?;
+        }
+    }
+    bench.shmem.free(src)?;
+    bench.shmem.free(dst)
 }
 
 struct Vecs {

@@ -6,12 +6,14 @@ pub mod failures;
 pub mod large;
 pub mod nbi;
 pub mod ordering;
+pub mod peers;
 pub mod ported;
 pub mod rma;
 pub mod signals;
 pub mod strided;
 pub mod teams;
 pub mod tiles;
+pub mod waits;
 pub mod warps;
 
 /// Scope numbers, as kernels take them.

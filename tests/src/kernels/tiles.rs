@@ -186,6 +186,42 @@ pub fn tile_signal(
     });
 }
 
+macro_rules! sums {
+    ($($kernel:ident $layout:ident $ty:ty;)*) => {
+        $(
+            shared! {
+                /// A tile of summands.
+                pub struct $layout {
+                    tile: BulkTile<$ty, 301>,
+                }
+            }
+
+            /// Adds `src` to `dst` on every PE, once by `put_add` and once by `put_add_nbi`.
+            #[nvshmem_kernel(shared = $layout)]
+            pub fn $kernel(shmem: Collective, dst: Sym<[$ty]>, src: Sym<[$ty]>, scope: u32) {
+                within_block!(shmem, scope, |s| {
+                    let mut tile = s.tile($layout::of(shmem).tile);
+                    s.get(&mut tile, src, shmem.my_pe());
+                    let mut pe = 0;
+                    while pe < shmem.n_pes() {
+                        s.put_add(dst, &tile, pe);
+                        tile = s.put_add_nbi(dst, tile, pe).flush(s);
+                        pe += 1;
+                    }
+                    s.quiet();
+                });
+            }
+        )*
+    };
+}
+sums! {
+    add_u32 SummandsU32 u32;
+    add_u64 SummandsU64 u64;
+    add_f32 SummandsF32 f32;
+    add_f16 SummandsF16 f16;
+    add_bf16 SummandsBf16 bf16;
+}
+
 /// `put` or `get` through a stage, twice, the second time shifted by one chunk and more.
 #[nvshmem_kernel(shared = Tiles, instances(u8, u32, [u32; 3], u128))]
 pub fn staged<T: oxshmem_device::bytemuck::Pod>(

@@ -1,72 +1,138 @@
 //! Read-modify-writes: see `arch/ptx/atomic.rs`.
 
 use super::hooks::{Instruction, Order, current};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::arch::{Add, Bitwise, Exchange, Semantic};
+use crate::{bf16, f16};
+use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 fn seam(address: u64, bytes: u32, order: Order) {
     current().instruction(Instruction::Atomic { address, bytes, order });
 }
 
-macro_rules! rmw {
-    ($($add:ident $fetch_add:ident $compare_swap:ident $swap:ident $ty:ty, $atomic:ty;)*) => {
-        $(
-            /// `red.relaxed.sys.add`.
-            ///
-            /// # Safety
-            /// `address` is aligned and mapped.
-            pub(crate) unsafe fn $add(address: u64, value: $ty) {
-                // SAFETY: passed on.
-                unsafe { $fetch_add(address, value) };
-            }
+/// Announces a read-modify-write; how Rust calls its order.
+fn ordered(order: Semantic, address: u64, bytes: u32) -> Ordering {
+    let (seen, here) = match order {
+        Semantic::Relaxed => (Order::Relaxed, Ordering::Relaxed),
+        Semantic::Acquire => (Order::Acquire, Ordering::Acquire),
+        Semantic::Release => (Order::Release, Ordering::Release),
+        Semantic::AcqRel => (Order::AcqRel, Ordering::AcqRel),
+    };
+    seam(address, bytes, seen);
+    here
+}
 
-            /// `atom.relaxed.sys.add`.
-            ///
-            /// # Safety
-            /// `address` is aligned and mapped.
-            pub(crate) unsafe fn $fetch_add(address: u64, value: $ty) -> $ty {
-                seam(address, size_of::<$ty>() as u32, Order::Relaxed);
-                // SAFETY: the caller vouches for the address; all accesses to it are atomic.
-                unsafe { (*(address as *const $atomic)).fetch_add(value, Ordering::Relaxed) }
-            }
+macro_rules! operation {
+    ($name:ident $fetch:ident $rust:ident $atomic:ty) => {
+        unsafe fn $name(order: Semantic, address: u64, value: Self) {
+            // SAFETY: passed on.
+            unsafe { Self::$fetch(order, address, value) };
+        }
+        unsafe fn $fetch(order: Semantic, address: u64, value: Self) -> Self {
+            let order = ordered(order, address, size_of::<Self>() as u32);
+            // SAFETY: the caller vouches for the address; all accesses to it are atomic.
+            unsafe { (*(address as *const $atomic)).$rust(value, order) }
+        }
+    };
+}
 
-            /// `atom.relaxed.sys.cas`.
-            ///
-            /// # Safety
-            /// `address` is aligned and mapped.
-            pub(crate) unsafe fn $compare_swap(address: u64, expected: $ty, new: $ty) -> $ty {
-                seam(address, size_of::<$ty>() as u32, Order::Relaxed);
+macro_rules! exchange {
+    ($ty:ty, $atomic:ty) => {
+        impl Exchange for $ty {
+            unsafe fn compare_swap(order: Semantic, address: u64, expected: Self, new: Self) -> Self {
+                let order = ordered(order, address, size_of::<Self>() as u32);
+                let failed = match order {
+                    Ordering::Acquire | Ordering::AcqRel => Ordering::Acquire,
+                    _ => Ordering::Relaxed,
+                };
                 // SAFETY: the caller vouches for the address; all accesses to it are atomic.
-                let word = unsafe { &*(address as *const $atomic) };
-                match word.compare_exchange(expected, new, Ordering::Relaxed, Ordering::Relaxed) {
+                match unsafe { &*(address as *const $atomic) }.compare_exchange(expected, new, order, failed)
+                {
                     Ok(old) | Err(old) => old,
                 }
             }
-
-            /// `atom.relaxed.sys.exch`.
-            ///
-            /// # Safety
-            /// `address` is aligned and mapped.
-            pub(crate) unsafe fn $swap(address: u64, value: $ty) -> $ty {
-                seam(address, size_of::<$ty>() as u32, Order::Relaxed);
+            unsafe fn swap(order: Semantic, address: u64, value: Self) -> Self {
+                let order = ordered(order, address, size_of::<Self>() as u32);
                 // SAFETY: the caller vouches for the address; all accesses to it are atomic.
-                unsafe { (*(address as *const $atomic)).swap(value, Ordering::Relaxed) }
+                unsafe { (*(address as *const $atomic)).swap(value, order) }
+            }
+        }
+    };
+}
+
+macro_rules! words {
+    ($($ty:ty, $atomic:ty;)*) => {
+        $(
+            exchange!($ty, $atomic);
+            impl Add for $ty {
+                operation!(add fetch_add fetch_add $atomic);
+            }
+            impl Bitwise for $ty {
+                operation!(and fetch_and fetch_and $atomic);
+                operation!(or fetch_or fetch_or $atomic);
+                operation!(xor fetch_xor fetch_xor $atomic);
             }
         )*
     };
 }
-rmw! {
-    add_u32 fetch_add_u32 compare_swap_u32 swap_u32 u32, AtomicU32;
-    add_u64 fetch_add_u64 compare_swap_u64 swap_u64 u64, AtomicU64;
+words! {
+    u32, AtomicU32;
+    u64, AtomicU64;
 }
 
-/// `red.release.sys.add`.
+exchange!(u16, AtomicU16);
+
+macro_rules! floats {
+    ($($ty:ty as $atomic:ty, $sum:expr;)*) => {
+        $(
+            impl Add for $ty {
+                unsafe fn add(order: Semantic, address: u64, value: Self) {
+                    // SAFETY: passed on.
+                    unsafe { Self::fetch_add(order, address, value) };
+                }
+                unsafe fn fetch_add(order: Semantic, address: u64, value: Self) -> Self {
+                    let order = ordered(order, address, size_of::<Self>() as u32);
+                    let sum: fn(Self, Self) -> Self = $sum;
+                    // SAFETY: the caller vouches for the address; all accesses to it are atomic.
+                    let word = unsafe { &*(address as *const $atomic) };
+                    let add = |old| Some(sum(Self::from_bits(old), value).to_bits());
+                    // The failing order is that of a load.
+                    match word.fetch_update(order, Ordering::Acquire, add) {
+                        Ok(old) | Err(old) => Self::from_bits(old),
+                    }
+                }
+            }
+        )*
+    };
+}
+// Rounding twice gives what rounding once would: `f32` has at least twice the bits of `f16` and `bf16`, and two.
+floats! {
+    f32 as AtomicU32, |a, b| flushed(flushed(a) + flushed(b));
+    f64 as AtomicU64, |a, b| a + b;
+    f16 as AtomicU16, |a, b| f16::from_f32(a.to_f32() + b.to_f32());
+    bf16 as AtomicU16, |a, b| bf16::from_f32(a.to_f32() + b.to_f32());
+}
+
+/// `atom.add.f32` on global memory flushes subnormal inputs and results to zero of the same sign (PTX ISA, `atom`).
+fn flushed(value: f32) -> f32 {
+    if value.is_subnormal() { 0f32.copysign(value) } else { value }
+}
+
+/// `atom.relaxed.sys.add`.
 ///
 /// # Safety
 /// `address` is aligned and mapped.
-pub(crate) unsafe fn add_release_u64(address: u64, value: u64) {
-    seam(address, 8, Order::Release);
-    // SAFETY: the caller vouches for the address; all accesses to it are atomic.
-    unsafe { (*(address as *const AtomicU64)).fetch_add(value, Ordering::Release) };
+pub(crate) unsafe fn fetch_add_u32(address: u64, value: u32) -> u32 {
+    // SAFETY: passed on.
+    unsafe { Add::fetch_add(Semantic::Relaxed, address, value) }
+}
+
+/// `atom.relaxed.sys.cas`.
+///
+/// # Safety
+/// `address` is aligned and mapped.
+pub(crate) unsafe fn compare_swap_u32(address: u64, expected: u32, new: u32) -> u32 {
+    // SAFETY: passed on.
+    unsafe { Exchange::compare_swap(Semantic::Relaxed, address, expected, new) }
 }
 
 /// `atom.acq_rel.gpu.add`.
@@ -109,4 +175,17 @@ pub(crate) unsafe fn arrive_shared_u32(address: u64, value: u32) -> u32 {
 pub(crate) unsafe fn load_acquire_shared_u32(address: u64) -> u32 {
     // SAFETY: as in `arrive_shared_u32`.
     unsafe { (address as *const u32).read() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subnormal_sum_of_f32_is_flushed_with_its_sign() {
+        let least = f32::MIN_POSITIVE;
+        assert_eq!(flushed(least / 2.0).to_bits(), 0);
+        assert_eq!(flushed(-least / 2.0).to_bits(), (-0f32).to_bits());
+        assert_eq!(flushed(least), least);
+    }
 }

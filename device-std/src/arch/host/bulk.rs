@@ -2,9 +2,9 @@
 //! waits for that, and writes when the thread waits for completion; a load arrives when its barrier is looked at. So a
 //! wait that is missing shows.
 
-use super::atomic;
 use super::hooks::current;
-use crate::arch::{V16, Word};
+use crate::arch::{Add, Semantic, V16, Word};
+use crate::{bf16, f16};
 use std::collections::VecDeque;
 
 /// Whether the device has the engine.
@@ -20,14 +20,14 @@ pub struct BulkQueue {
 }
 
 /// Adds 16 bytes of elements to those at an address.
-type Add = unsafe fn(u64, V16);
+type Reduce = unsafe fn(u64, V16);
 
 #[derive(Debug)]
 struct Store {
     global: u64,
     shared: u64,
     bytes: u32,
-    add: Option<Add>,
+    add: Option<Reduce>,
     /// The source, once it is read.
     data: Option<Vec<V16>>,
 }
@@ -74,7 +74,7 @@ fn queue<R>(act: impl FnOnce(&mut BulkQueue) -> R) -> R {
     result.expect("the hook calls what it is given")
 }
 
-fn start(global: u64, shared: u64, bytes: u32, add: Option<Add>) {
+fn start(global: u64, shared: u64, bytes: u32, add: Option<Reduce>) {
     queue(|queue| queue.open.push(Store { global, shared, bytes, add, data: None }));
 }
 
@@ -94,17 +94,8 @@ pub(crate) unsafe fn load(shared: u64, global: u64, bytes: u32, barrier: u64) {
     queue(|queue| queue.loads.push(Load { shared, global, bytes, barrier }));
 }
 
-/// Applies `add` to each of the parts of a word.
-fn parts<const N: usize>(address: u64, word: V16, add: impl Fn(u64, u64)) {
-    let bytes = 16 / N as u64;
-    let value = u128::from(word.0) | u128::from(word.1) << 64;
-    for i in 0..N as u64 {
-        add(address + i * bytes, (value >> (8 * i * bytes)) as u64);
-    }
-}
-
 macro_rules! reduce {
-    ($($name:ident $ty:ty, $parts:literal, |$address:ident, $value:ident| $add:expr;)*) => {
+    ($($name:ident $ty:ty, $parts:literal;)*) => {
         $(
             #[doc = concat!("Starts an element-wise addition of `", stringify!($ty), "`s of shared memory into global memory.")]
             ///
@@ -112,10 +103,11 @@ macro_rules! reduce {
             /// As [`store`].
             pub(crate) unsafe fn $name(global: u64, shared: u64, bytes: u32) {
                 unsafe fn add(address: u64, word: V16) {
-                    parts::<$parts>(address, word, |$address, $value| {
+                    let values: [$ty; $parts] = bytemuck::cast([word.0, word.1]);
+                    for (value, at) in values.into_iter().zip((address..).step_by(size_of::<$ty>())) {
                         // SAFETY: whoever started the copy vouches for its target.
-                        unsafe { $add };
-                    });
+                        unsafe { <$ty as Add>::add(Semantic::Relaxed, at, value) };
+                    }
                 }
                 start(global, shared, bytes, Some(add));
             }
@@ -123,8 +115,11 @@ macro_rules! reduce {
     };
 }
 reduce! {
-    add_u32 u32, 4, |address, value| atomic::add_u32(address, value as u32);
-    add_u64 u64, 2, |address, value| atomic::add_u64(address, value);
+    add_u32 u32, 4;
+    add_u64 u64, 2;
+    add_f32 f32, 4;
+    add_f16 f16, 8;
+    add_bf16 bf16, 8;
 }
 
 /// Closes this thread's group of the stores and reductions that it has started.

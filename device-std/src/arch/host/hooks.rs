@@ -70,6 +70,8 @@ pub enum Instruction {
     },
     /// `fence.sc.sys`.
     Fence,
+    /// `fence.acquire.sys`.
+    FenceAcquire,
     /// The arrival at a barrier of some warps, in shared memory.
     Arrive,
 }
@@ -85,6 +87,8 @@ pub enum Order {
     Acquire,
     /// `.release.sys`.
     Release,
+    /// `.acq_rel.sys`.
+    AcqRel,
     /// `.acquire.gpu`, `.acq_rel.gpu`.
     Gpu,
 }

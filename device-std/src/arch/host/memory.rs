@@ -58,6 +58,26 @@ macro_rules! word {
                     // SAFETY: as in `load_global`.
                     unsafe { (*(address as *const $atomic)).load(Ordering::Relaxed) }
                 }
+                unsafe fn load_acquire(address: u64) -> Self {
+                    seam_load(address, size_of::<Self>() as u32, Order::Acquire);
+                    // SAFETY: as in `load_global`.
+                    unsafe { (*(address as *const $atomic)).load(Ordering::Acquire) }
+                }
+                unsafe fn store_release(address: u64, value: Self) {
+                    seam_store(address, size_of::<Self>() as u32, Order::Release);
+                    // SAFETY: as in `load_global`.
+                    unsafe { (*(address as *const $atomic)).store(value, Ordering::Release) }
+                }
+                unsafe fn load_volatile(address: u64) -> Self {
+                    seam_load(address, size_of::<Self>() as u32, Order::Relaxed);
+                    // SAFETY: as in `load_global`.
+                    unsafe { (*(address as *const $atomic)).load(Ordering::Relaxed) }
+                }
+                unsafe fn store_volatile(address: u64, value: Self) {
+                    seam_store(address, size_of::<Self>() as u32, Order::Relaxed);
+                    // SAFETY: as in `load_global`.
+                    unsafe { (*(address as *const $atomic)).store(value, Ordering::Relaxed) }
+                }
                 one_owner!();
             }
         )*
@@ -94,22 +114,55 @@ impl Word for V16 {
         b.store(value.1, Ordering::Relaxed);
     }
     unsafe fn store_relaxed(address: u64, value: Self) {
-        seam_store(address, 16, Order::Relaxed);
-        // The device's 16-byte scalar access is single-copy atomic; a lock stands in for it here.
-        let _whole = lock_16();
         // SAFETY: passed on.
-        let (a, b) = unsafe { halves(address) };
-        a.store(value.0, Ordering::Relaxed);
-        b.store(value.1, Ordering::Relaxed);
+        unsafe { store_whole(address, value, Order::Relaxed) }
     }
     unsafe fn load_relaxed(address: u64) -> Self {
-        seam_load(address, 16, Order::Relaxed);
-        let _whole = lock_16();
         // SAFETY: passed on.
-        let (a, b) = unsafe { halves(address) };
-        V16(a.load(Ordering::Relaxed), b.load(Ordering::Relaxed))
+        unsafe { load_whole(address, Order::Relaxed) }
+    }
+    unsafe fn load_acquire(address: u64) -> Self {
+        // SAFETY: passed on.
+        unsafe { load_whole(address, Order::Acquire) }
+    }
+    unsafe fn store_release(address: u64, value: Self) {
+        // SAFETY: passed on.
+        unsafe { store_whole(address, value, Order::Release) }
+    }
+    unsafe fn load_volatile(address: u64) -> Self {
+        // SAFETY: passed on.
+        unsafe { load_whole(address, Order::Relaxed) }
+    }
+    unsafe fn store_volatile(address: u64, value: Self) {
+        // SAFETY: passed on.
+        unsafe { store_whole(address, value, Order::Relaxed) }
     }
     one_owner!();
+}
+
+/// The device's 16-byte scalar access is single-copy atomic; a lock stands in for it, and orders it.
+///
+/// # Safety
+/// `address` is 16-aligned and mapped.
+unsafe fn store_whole(address: u64, value: V16, order: Order) {
+    seam_store(address, 16, order);
+    let _whole = lock_16();
+    // SAFETY: passed on.
+    let (a, b) = unsafe { halves(address) };
+    a.store(value.0, Ordering::Relaxed);
+    b.store(value.1, Ordering::Relaxed);
+}
+
+/// As [`store_whole`].
+///
+/// # Safety
+/// `address` is 16-aligned and mapped.
+unsafe fn load_whole(address: u64, order: Order) -> V16 {
+    seam_load(address, 16, order);
+    let _whole = lock_16();
+    // SAFETY: passed on.
+    let (a, b) = unsafe { halves(address) };
+    V16(a.load(Ordering::Relaxed), b.load(Ordering::Relaxed))
 }
 
 /// Makes 16-byte strong accesses of this process exclude each other.
@@ -118,32 +171,29 @@ fn lock_16() -> std::sync::MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// `ld.acquire.sys`.
+/// [`Word::load_acquire`] of a 64-bit word.
 ///
 /// # Safety
-/// `address` is aligned and mapped.
+/// As there.
 pub(crate) unsafe fn load_acquire_u64(address: u64) -> u64 {
-    seam_load(address, 8, Order::Acquire);
-    // SAFETY: the caller vouches for the address; all accesses to it are atomic.
-    unsafe { (*(address as *const AtomicU64)).load(Ordering::Acquire) }
+    // SAFETY: passed on.
+    unsafe { u64::load_acquire(address) }
 }
 
-/// `st.release.sys`.
+/// [`Word::store_release`] of a 64-bit word.
 ///
 /// # Safety
-/// `address` is aligned and mapped.
+/// As there.
 pub(crate) unsafe fn store_release_u64(address: u64, value: u64) {
-    seam_store(address, 8, Order::Release);
-    // SAFETY: the caller vouches for the address; all accesses to it are atomic.
-    unsafe { (*(address as *const AtomicU64)).store(value, Ordering::Release) }
+    // SAFETY: passed on.
+    unsafe { u64::store_release(address, value) };
 }
 
-/// `st.release.sys` of a 32-bit word.
+/// [`Word::store_release`] of a 32-bit word.
 ///
 /// # Safety
-/// `address` is aligned and mapped.
+/// As there.
 pub(crate) unsafe fn store_release_u32(address: u64, value: u32) {
-    seam_store(address, 4, Order::Release);
-    // SAFETY: the caller vouches for the address; all accesses to it are atomic.
-    unsafe { (*(address as *const AtomicU32)).store(value, Ordering::Release) }
+    // SAFETY: passed on.
+    unsafe { u32::store_release(address, value) };
 }

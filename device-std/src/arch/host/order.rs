@@ -20,6 +20,15 @@ pub(crate) fn nanosleep(nanoseconds: u32) {
     current().switch(Switch::PollFailed { until });
 }
 
+/// Whether there is a [`fence_acquire_sys`].
+pub(crate) const HAS_FENCE_ACQUIRE: bool = true;
+
+/// `fence.acquire.sys`.
+pub(crate) fn fence_acquire_sys() {
+    current().instruction(Instruction::FenceAcquire);
+    fence(Ordering::Acquire);
+}
+
 /// The device's clock.
 pub(crate) fn now() -> u64 {
     current().now()

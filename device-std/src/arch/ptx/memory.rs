@@ -32,6 +32,30 @@ macro_rules! word {
                 value
             }
             #[inline(always)]
+            unsafe fn load_acquire(address: u64) -> Self {
+                let value: $ty;
+                // SAFETY: the caller vouches for the address.
+                unsafe { asm!(concat!("ld.acquire.sys.global.", $strong, " {}, [{}];", $mark), out($reg) value, in(reg64) address, options(nostack)) };
+                value
+            }
+            #[inline(always)]
+            unsafe fn store_release(address: u64, value: Self) {
+                // SAFETY: the caller vouches for the address.
+                unsafe { asm!(concat!("st.release.sys.global.", $strong, " [{}], {};", $mark), in(reg64) address, in($reg) value, options(nostack)) };
+            }
+            #[inline(always)]
+            unsafe fn load_volatile(address: u64) -> Self {
+                let value: $ty;
+                // SAFETY: the caller vouches for the address.
+                unsafe { asm!(concat!("ld.volatile.global.", $strong, " {}, [{}];", $mark), out($reg) value, in(reg64) address, options(nostack)) };
+                value
+            }
+            #[inline(always)]
+            unsafe fn store_volatile(address: u64, value: Self) {
+                // SAFETY: the caller vouches for the address.
+                unsafe { asm!(concat!("st.volatile.global.", $strong, " [{}], {};", $mark), in(reg64) address, in($reg) value, options(nostack)) };
+            }
+            #[inline(always)]
             unsafe fn load_shared(address: u64) -> Self {
                 let value: $ty;
                 // SAFETY: the caller vouches for the address; shared addresses are 32 bits wide.
@@ -65,34 +89,39 @@ word!(u64, reg64, "b64", "b64", "");
 
 // PTX has no 8-bit registers: an 8-bit access goes through a 16-bit one.
 macro_rules! byte {
-    ($($load:ident $store:ident $inst:literal $reg:ident $ty:ty;)*) => {
+    ($($load:ident $store:ident $ld:literal $st:literal $reg:ident $ty:ty;)*) => {
         impl Word for u8 {
             $(
                 #[inline(always)]
                 unsafe fn $load(address: u64) -> Self {
                     let value: u16;
                     // SAFETY: the caller vouches for the address.
-                    unsafe { asm!(concat!("ld", $inst, ".b8 {}, [{}]; // @byte"), out(reg16) value, in($reg) address as $ty, options(nostack)) };
+                    unsafe { asm!(concat!("ld", $ld, ".b8 {}, [{}]; // @byte"), out(reg16) value, in($reg) address as $ty, options(nostack)) };
                     value as u8
                 }
                 #[inline(always)]
                 unsafe fn $store(address: u64, value: Self) {
                     // SAFETY: the caller vouches for the address.
-                    unsafe { asm!(concat!("st", $inst, ".b8 [{}], {}; // @byte"), in($reg) address as $ty, in(reg16) u16::from(value), options(nostack)) };
+                    unsafe { asm!(concat!("st", $st, ".b8 [{}], {}; // @byte"), in($reg) address as $ty, in(reg16) u16::from(value), options(nostack)) };
                 }
             )*
         }
     };
 }
 byte! {
-    load_global store_global ".global" reg64 u64;
-    load_relaxed store_relaxed ".relaxed.sys.global" reg64 u64;
-    load_shared store_shared ".shared" reg32 u32;
-    load_generic store_generic "" reg64 u64;
+    load_global store_global ".global" ".global" reg64 u64;
+    load_relaxed store_relaxed ".relaxed.sys.global" ".relaxed.sys.global" reg64 u64;
+    load_acquire store_release ".acquire.sys.global" ".release.sys.global" reg64 u64;
+    load_volatile store_volatile ".volatile.global" ".volatile.global" reg64 u64;
+    load_shared store_shared ".shared" ".shared" reg32 u32;
+    load_generic store_generic "" "" reg64 u64;
 }
 
 macro_rules! vector {
-    ($($load:ident $store:ident $inst:literal $reg:ident $ty:ty;)*) => {
+    (
+        $($load:ident $store:ident $inst:literal $reg:ident $ty:ty;)*
+        => $($whole_load:ident $whole_store:ident $ld:literal $st:literal;)*
+    ) => {
         impl Word for V16 {
             $(
                 #[inline(always)]
@@ -109,24 +138,26 @@ macro_rules! vector {
                 }
             )*
             // One scalar access of 128 bits: both halves are seen together (PTX ISA 8.2.4; a vector is not one).
-            #[inline(always)]
-            unsafe fn store_relaxed(address: u64, value: Self) {
-                // SAFETY: the caller vouches for the address.
-                unsafe {
-                    asm!("{{ .reg .b128 v; mov.b128 v, {{{}, {}}}; st.relaxed.sys.global.b128 [{}], v; }}",
-                        in(reg64) value.0, in(reg64) value.1, in(reg64) address, options(nostack));
+            $(
+                #[inline(always)]
+                unsafe fn $whole_store(address: u64, value: Self) {
+                    // SAFETY: the caller vouches for the address.
+                    unsafe {
+                        asm!(concat!("{{ .reg .b128 v; mov.b128 v, {{{}, {}}}; st", $st, ".b128 [{}], v; }}"),
+                            in(reg64) value.0, in(reg64) value.1, in(reg64) address, options(nostack));
+                    }
                 }
-            }
-            #[inline(always)]
-            unsafe fn load_relaxed(address: u64) -> Self {
-                let (a, b): (u64, u64);
-                // SAFETY: the caller vouches for the address.
-                unsafe {
-                    asm!("{{ .reg .b128 v; ld.relaxed.sys.global.b128 v, [{}]; mov.b128 {{{}, {}}}, v; }}",
-                        in(reg64) address, out(reg64) a, out(reg64) b, options(nostack));
+                #[inline(always)]
+                unsafe fn $whole_load(address: u64) -> Self {
+                    let (a, b): (u64, u64);
+                    // SAFETY: the caller vouches for the address.
+                    unsafe {
+                        asm!(concat!("{{ .reg .b128 v; ld", $ld, ".b128 v, [{}]; mov.b128 {{{}, {}}}, v; }}"),
+                            in(reg64) address, out(reg64) a, out(reg64) b, options(nostack));
+                    }
+                    V16(a, b)
                 }
-                V16(a, b)
-            }
+            )*
         }
     };
 }
@@ -134,43 +165,38 @@ vector! {
     load_global store_global ".global" reg64 u64;
     load_shared store_shared ".shared" reg32 u32;
     load_generic store_generic "" reg64 u64;
+    =>
+    load_relaxed store_relaxed ".relaxed.sys.global" ".relaxed.sys.global";
+    load_acquire store_release ".acquire.sys.global" ".release.sys.global";
+    load_volatile store_volatile ".volatile.global" ".volatile.global";
 }
 
-/// `ld.acquire.sys` of a 64-bit word: orders everything after it.
+/// [`Word::load_acquire`] of a 64-bit word.
 ///
 /// # Safety
-/// `address` is aligned and mapped for this device.
+/// As there.
 #[inline(always)]
 pub(crate) unsafe fn load_acquire_u64(address: u64) -> u64 {
-    let value: u64;
-    // SAFETY: the caller vouches for the address.
-    unsafe {
-        asm!("ld.acquire.sys.global.b64 {}, [{}];", out(reg64) value, in(reg64) address, options(nostack))
-    };
-    value
+    // SAFETY: passed on.
+    unsafe { u64::load_acquire(address) }
 }
 
-/// `st.release.sys` of a 64-bit word: everything before it is visible first. No fence stands in front of it:
-/// that would cost the same again and add nothing (PTX ISA 8.8, release pattern).
+/// [`Word::store_release`] of a 64-bit word.
 ///
 /// # Safety
-/// `address` is aligned and mapped for this device.
+/// As there.
 #[inline(always)]
 pub(crate) unsafe fn store_release_u64(address: u64, value: u64) {
-    // SAFETY: the caller vouches for the address.
-    unsafe {
-        asm!("st.release.sys.global.b64 [{}], {};", in(reg64) address, in(reg64) value, options(nostack))
-    };
+    // SAFETY: passed on.
+    unsafe { u64::store_release(address, value) };
 }
 
-/// `st.release.sys` of a 32-bit word.
+/// [`Word::store_release`] of a 32-bit word.
 ///
 /// # Safety
-/// `address` is aligned and mapped for this device.
+/// As there.
 #[inline(always)]
 pub(crate) unsafe fn store_release_u32(address: u64, value: u32) {
-    // SAFETY: the caller vouches for the address.
-    unsafe {
-        asm!("st.release.sys.global.b32 [{}], {};", in(reg64) address, in(reg32) value, options(nostack))
-    };
+    // SAFETY: passed on.
+    unsafe { u32::store_release(address, value) };
 }

@@ -24,6 +24,23 @@ pub(crate) fn nanosleep(nanoseconds: u32) {
     unsafe { asm!("nanosleep.u32 {};", in(reg32) nanoseconds, options(nostack)) };
 }
 
+/// Whether this architecture has [`fence_acquire_sys`].
+pub(crate) const HAS_FENCE_ACQUIRE: bool = cfg!(target_feature = "sm_90");
+
+/// `fence.acquire.sys`: makes the relaxed loads before it acquire. It invalidates the L1 and waits for nothing, where
+/// `acq_rel` would drain all stores (PTX ISA 8.6, sm_90). Elsewhere each word is loaded again, with acquire.
+#[cfg(target_feature = "sm_90")]
+#[inline(always)]
+pub(crate) fn fence_acquire_sys() {
+    // SAFETY: as `fence_sc_sys`.
+    unsafe { asm!("fence.acquire.sys;", options(nostack)) };
+}
+
+/// Nothing: see [`HAS_FENCE_ACQUIRE`].
+#[cfg(not(target_feature = "sm_90"))]
+#[inline(always)]
+pub(crate) fn fence_acquire_sys() {}
+
 /// Nanoseconds of `%globaltimer`, shared by all threads of a device.
 #[inline(always)]
 pub(crate) fn now() -> u64 {

@@ -62,6 +62,8 @@ pub fn apply(ptx: &str, arch: &Arch) -> Result<(String, Vec<Marker>), Error> {
         return Err(Error::Marker { kernel: lost.kernel.clone(), why });
     }
     declare_shared(&mut lines)?;
+    // A fifth of the text, of no use to anybody.
+    lines.retain(|line| !matches!(line.trim(), "// begin inline asm" | "// end inline asm"));
     let mut text = lines.join("\n");
     text.push('\n');
     Ok((text, kept))

@@ -17,7 +17,10 @@ impl Shmem {
     /// Address of the own copy of `span`; ends the kernel thread if the handle came from an index out of range.
     #[inline(always)]
     pub(crate) fn own_address(self, span: Span, operation: Operation) -> u64 {
-        self.checked(span, operation);
+        if let Some(index) = span.out_of_range() {
+            let fault = Fault { peer: self.abi.my_pe, ..Fault::new(Cause::IndexOutOfRange, operation) };
+            fail(self, Fault { seen: index, ..fault });
+        }
         self.abi.heap_base + span.offset()
     }
 
@@ -33,21 +36,22 @@ impl Shmem {
         let base = if pe < context.pes() { self.peer_base(context.world_pe(pe)) } else { 0 };
         // One branch for all that may be wrong; what it was is found out there.
         if base == 0 || span.out_of_range().is_some() {
-            self.checked(span, operation);
-            let pes = context.pes();
-            let peer = if pe < pes { context.world_pe(pe) } else { pe };
-            let fault = Fault { peer, offset: span.offset(), ..Fault::new(Cause::NoPath, operation) };
-            let cause = if pe < pes { Cause::NoPath } else { Cause::PeOutOfRange };
-            fail(self, Fault { cause, expected: u64::from(pes), seen: u64::from(pe), ..fault });
+            let fault = Fault { peer: context.named(pe), ..Fault::new(Cause::NoPath, operation) };
+            let (exists, pes) = (pe < context.pes(), context.pes());
+            let fault = match span.out_of_range() {
+                Some(index) => {
+                    Fault { cause: Cause::IndexOutOfRange, peer: self.abi.my_pe, seen: index, ..fault }
+                }
+                None => Fault {
+                    cause: if exists { Cause::NoPath } else { Cause::PeOutOfRange },
+                    offset: span.offset(),
+                    expected: u64::from(pes),
+                    seen: u64::from(pe),
+                    ..fault
+                },
+            };
+            fail(self, fault);
         }
         base + span.offset()
-    }
-
-    #[inline(always)]
-    fn checked(self, span: Span, operation: Operation) {
-        if let Some(index) = span.out_of_range() {
-            let fault = Fault { peer: self.abi.my_pe, ..Fault::new(Cause::IndexOutOfRange, operation) };
-            fail(self, Fault { seen: index, ..fault });
-        }
     }
 }

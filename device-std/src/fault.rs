@@ -11,10 +11,9 @@
 //! All of this stands where the check is: no call, so that a check costs a compare, a branch never taken, and no
 //! register. A call would set the number of registers of every kernel, also of one that holds a single `p`.
 
-use crate::abi::{Cause, ErrorRecord, Operation, RECORD_COMPLETE, control};
-use crate::arch::{V16, Word, atomic, memory, order, thread};
+use crate::abi::{Cause, Operation};
+use crate::arch::fault::report;
 use crate::context::Shmem;
-use core::mem::offset_of;
 
 /// What goes into the error record, beyond what the thread knows of itself.
 #[derive(Clone, Copy)]
@@ -38,45 +37,6 @@ impl Fault {
 /// Writes the error record if this PE has none yet, raises the alarm, and ends the calling thread.
 #[inline(always)]
 pub(crate) fn fail(shmem: Shmem, fault: Fault) -> ! {
-    // SAFETY: here and below: the control areas of the own heap and of every mapped peer, the peer table, the record
-    // and the alarm word are mapped for this device as long as kernels run (abi.rs).
-    if unsafe { atomic::compare_swap_u32(shmem.abi.heap_base + control::CLAIM, 0, 1) } == 0 {
-        // SAFETY: see above.
-        unsafe { report(shmem, fault) };
-    }
-    order::exit()
-}
-
-/// # Safety
-/// As `fail` says.
-#[inline(always)]
-unsafe fn report(shmem: Shmem, fault: Fault) {
-    let first = shmem.peer_base(0);
-    let mut ticket = u32::MAX;
-    if first != 0 {
-        // SAFETY: passed on.
-        ticket = unsafe { atomic::fetch_add_u32(first + control::TICKET, 1) };
-    }
-    let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-    let at = |field: usize| shmem.abi.error_record + field as u64;
-    // SAFETY: fields of the record, which is aligned to 64 bytes; nobody reads them before `state`.
-    unsafe {
-        u32::store_global(at(offset_of!(ErrorRecord, ticket)), ticket);
-        u64::store_global(
-            at(offset_of!(ErrorRecord, cause)),
-            pair(fault.cause as u32, fault.operation as u32),
-        );
-        let whom = V16(pair(fault.cmp, fault.peer), pair(shmem.abi.my_pe, shmem.abi.launch));
-        V16::store_global(at(offset_of!(ErrorRecord, cmp)), whom);
-        let (block, third) = (pair(thread::block_idx_x(), thread::block_idx_y()), thread::block_idx_z());
-        V16::store_global(
-            at(offset_of!(ErrorRecord, block)),
-            V16(block, pair(third, thread::thread_idx_x())),
-        );
-        let rest = pair(thread::thread_idx_y(), thread::thread_idx_z());
-        V16::store_global(at(offset_of!(ErrorRecord, thread) + 4), V16(rest, fault.offset));
-        V16::store_global(at(offset_of!(ErrorRecord, expected)), V16(fault.expected, fault.seen));
-        memory::store_release_u32(at(offset_of!(ErrorRecord, state)), RECORD_COMPLETE);
-        memory::store_release_u32(shmem.abi.alarm, 1);
-    }
+    // SAFETY: the context is that of this launch.
+    unsafe { report(shmem.abi, fault) }
 }

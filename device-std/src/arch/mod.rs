@@ -16,6 +16,7 @@ use ptx as imp;
 
 pub(crate) use imp::atomic;
 pub(crate) use imp::bulk;
+pub(crate) use imp::fault;
 pub(crate) use imp::memory;
 pub(crate) use imp::order;
 pub(crate) use imp::shared;

@@ -5,7 +5,7 @@ use super::{Cmp, WaitWord, acquire, look};
 use crate::abi::{Cause, Operation};
 use crate::arch::order;
 use crate::atomic::AtomicInteger;
-use crate::context::{Context, Shmem};
+use crate::context::Shmem;
 use crate::fault::Fault;
 use bytemuck::Pod;
 use core::marker::PhantomData;

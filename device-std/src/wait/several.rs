@@ -3,18 +3,16 @@
 //! `all` is looked at by all threads of the scope, each at its part of the words, and the scope's barrier joins what
 //! each acquired. `any` and `some` are looked at by the leader, which gives its answer to all.
 
-use super::list::{Indices, List, Mask, Status, Values};
+use super::list::{Indices, Mask, Status, Values};
 use super::set::{Found, Goals, NOTHING, Set};
 use super::{Cmp, WaitWord};
 use crate::abi::Operation;
 use crate::arch::order;
-use crate::atomic::AtomicInteger;
 use crate::context::{Context, MayWait};
 use crate::poll::{Polled, Until, poll_until};
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::sym::Sym;
-use bytemuck::Pod;
 use core::marker::PhantomData;
 
 /// An index as users see it.

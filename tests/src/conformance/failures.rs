@@ -221,6 +221,7 @@ fn wrong_teams(shmem: &Shmem, report: &Report) -> Result<()> {
             pe: Some(0),
             expected: Some(size.into()),
             seen: Some(size.into()),
+            element: None,
         };
         let rule = "an operation on a PE beyond the team is refused, also if the job has one of this number";
         fails(shmem, report, rule, name, expected, || {
@@ -236,6 +237,7 @@ fn wrong_teams(shmem: &Shmem, report: &Report) -> Result<()> {
         pe: Some(n - 1),
         expected: None,
         seen: Some(teams::NONE.into()),
+        element: None,
     };
     fails(shmem, report, "a kernel on a PE that is not in its team ends", "thread", expected, || {
         let outside = if shmem.my_pe() == n - 1 { None } else { team.as_ref() };

@@ -61,7 +61,7 @@ fn whole(bench: &Bench<'_>) -> Result<()> {
         || {
             put_all::launch(bench.shmem, config, &dst, &src, next)?;
             bench.shmem.barrier_all()?;
-            count_wrong::launch(bench.shmem, config, &dst, wrong.at(0), prev.into())
+            count_wrong::launch(bench.shmem, config, &dst, wrong.at(0), u64::from(prev))
         },
         || wrong.values(),
         |_| 0,

@@ -3,7 +3,6 @@
 use super::failures::{Expected, fails};
 use super::suite::{Bench, Report, TWO_BLOCKS};
 use crate::kernels::peers::*;
-use crate::kernels::scope;
 use oxshmem::{Result, Shmem};
 use oxshmem_device::LaunchConfig;
 use oxshmem_device::abi::{Cause, Operation};

@@ -12,17 +12,14 @@ const STRIDES: [(usize, usize, usize); 6] =
 /// Every rule of this file.
 pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
     macro_rules! strides {
-        ($($ty:ty)*) => {$(
-            at_strides::<$ty>(bench, |b, dst, src, strides, count, nbi, get, scope, pe| {
-                if get {
-                    iget::<$ty>::launch(b.shmem, TWO_BLOCKS, dst, src, strides, count, nbi, scope, pe)
-                } else {
-                    iput::<$ty>::launch(b.shmem, TWO_BLOCKS, dst, src, strides, count, nbi, scope, pe)
-                }
+        ($kernel:ident, $get:literal: $($ty:ty)*) => {$(
+            at_strides::<$ty>(bench, $get, |b, dst, src, strides, count, nbi, scope, pe| {
+                $kernel::<$ty>::launch(b.shmem, TWO_BLOCKS, dst, src, strides, count, nbi, scope, pe)
             })?;
         )*};
     }
-    strides!(u8 u32 [u16; 3] u128);
+    strides!(iput, false: u32 [u16; 3] u128);
+    strides!(iget, true: u8 [u16; 3] u64);
     macro_rules! gathers {
         ($($ty:ty)*) => {$(
             by_number::<$ty>(bench, |b, dst, src, indices, nbi, scope, pe| {
@@ -30,29 +27,35 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
             })?;
         )*};
     }
-    gathers!(u16 u64 [u32; 3]);
+    gathers!(u16 [u32; 3]);
     wide_numbers(bench)?;
     in_flight(bench)
 }
 
 type Sym<T> = oxshmem_device::Sym<[T]>;
 
-#[expect(clippy::type_complexity, reason = "one closure that launches either of two kernels")]
 fn at_strides<T: Element>(
     bench: &Bench<'_>,
-    launch: impl Fn(&Bench<'_>, Sym<T>, Sym<T>, u64, u64, u32, bool, u32, u32) -> Result<()>,
+    get: bool,
+    launch: impl Fn(&Bench<'_>, Sym<T>, Sym<T>, u64, u64, u32, u32, u32) -> Result<()>,
 ) -> Result<()> {
     let (src, dst) = (bench.symmetric::<T>()?, bench.symmetric::<T>()?);
     let ((next, prev), me) = (bench.neighbours(), bench.shmem.my_pe());
     let mut round = 0;
     for (number, name) in bench.scopes() {
         for (to, from, count) in STRIDES {
-            for (get, nbi, rule) in [
-                (false, 0, "iput writes the elements at its stride and none between"),
-                (false, 1, "iput_nbi has written the elements at its stride after quiet"),
-                (true, 0, "iget reads the elements at its stride and writes none between"),
-                (true, 1, "iget_nbi has read the elements at its stride after quiet"),
-            ] {
+            let rules = if get {
+                [
+                    "iget reads the elements at its stride and writes none between",
+                    "iget_nbi has read the elements at its stride after quiet",
+                ]
+            } else {
+                [
+                    "iput writes the elements at its stride and none between",
+                    "iput_nbi has written the elements at its stride after quiet",
+                ]
+            };
+            for (nbi, rule) in (0..).zip(rules) {
                 round += 1;
                 src.write(&(0..ROOM).map(|i| T::value(me, i, round)).collect::<Vec<_>>())?;
                 dst.fill(T::zeroed())?;

@@ -34,7 +34,7 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
             })?;
         )*};
     }
-    stages!(u8 u32 [u32; 3] u128);
+    stages!(u8 [u32; 3] u128);
     macro_rules! sums {
         ($($ty:ty: $kernel:ident, $of:expr;)*) => {$(
             added::<$ty>(bench, $of, |b, dst, src, scope| $kernel::launch(b.shmem, CONFIG, dst, src, scope))?;

@@ -348,7 +348,7 @@ fn gathering(bench: &Bench<'_>) -> Result<()> {
 }
 
 /// What waits say that cannot end, at one scope.
-pub(super) fn failures(shmem: &Shmem, report: &Report, number: u32, name: &str) -> Result<()> {
+pub(super) fn failures(shmem: &Shmem, report: &Report, number: u32, name: &'static str) -> Result<()> {
     let (words, short) = (shmem.alloc_atomics::<i64>(5, Reach::World)?, zeroed::<u32>(shmem, 4)?);
     let (status, indices) = (zeroed::<u32>(shmem, 5)?, zeroed::<u64>(shmem, 5)?);
     let culprit = shmem.n_pes() - 1;

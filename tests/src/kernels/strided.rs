@@ -5,7 +5,7 @@ use oxshmem_device::bytemuck::Pod;
 use oxshmem_device::prelude::*;
 
 /// `iput`, and with `nbi` its non-blocking form.
-#[nvshmem_kernel(instances(u8, u32, [u16; 3], u128))]
+#[nvshmem_kernel(instances(u32, [u16; 3], u128))]
 pub fn iput<T: Pod>(
     shmem: Collective,
     dst: Sym<[T]>,
@@ -28,7 +28,7 @@ pub fn iput<T: Pod>(
 }
 
 /// `iget`, and with `nbi` its non-blocking form.
-#[nvshmem_kernel(instances(u8, u32, [u16; 3], u128))]
+#[nvshmem_kernel(instances(u8, [u16; 3], u64))]
 pub fn iget<T: Pod>(
     shmem: Collective,
     dst: Sym<[T]>,
@@ -51,7 +51,7 @@ pub fn iget<T: Pod>(
 }
 
 /// `gather` with 32-bit numbers, and with `nbi` its non-blocking form.
-#[nvshmem_kernel(instances(u16, u64, [u32; 3]))]
+#[nvshmem_kernel(instances(u16, [u32; 3]))]
 pub fn gather<T: Pod>(
     shmem: Collective,
     dst: Sym<[T]>,

@@ -223,7 +223,7 @@ sums! {
 }
 
 /// `put` or `get` through a stage, twice, the second time shifted by one chunk and more.
-#[nvshmem_kernel(shared = Tiles, instances(u8, u32, [u32; 3], u128))]
+#[nvshmem_kernel(shared = Tiles, instances(u8, [u32; 3], u128))]
 pub fn staged<T: oxshmem_device::bytemuck::Pod>(
     shmem: Collective,
     dst: Sym<[T]>,

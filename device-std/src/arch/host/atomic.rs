@@ -117,24 +117,6 @@ fn flushed(value: f32) -> f32 {
     if value.is_subnormal() { 0f32.copysign(value) } else { value }
 }
 
-/// `atom.relaxed.sys.add`.
-///
-/// # Safety
-/// `address` is aligned and mapped.
-pub(crate) unsafe fn fetch_add_u32(address: u64, value: u32) -> u32 {
-    // SAFETY: passed on.
-    unsafe { Add::fetch_add(Semantic::Relaxed, address, value) }
-}
-
-/// `atom.relaxed.sys.cas`.
-///
-/// # Safety
-/// `address` is aligned and mapped.
-pub(crate) unsafe fn compare_swap_u32(address: u64, expected: u32, new: u32) -> u32 {
-    // SAFETY: passed on.
-    unsafe { Exchange::compare_swap(Semantic::Relaxed, address, expected, new) }
-}
-
 /// `atom.acq_rel.gpu.add`.
 ///
 /// # Safety

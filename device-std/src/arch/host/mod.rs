@@ -6,6 +6,7 @@
 
 pub(crate) mod atomic;
 pub(crate) mod bulk;
+pub(crate) mod fault;
 pub mod hooks;
 pub(crate) mod memory;
 pub(crate) mod order;

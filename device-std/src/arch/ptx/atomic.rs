@@ -176,26 +176,6 @@ impl Add for bf16 {
     }
 }
 
-/// `atom.relaxed.sys.add`: adds and returns the old value.
-///
-/// # Safety
-/// `address` is aligned and mapped for this device.
-#[inline(always)]
-pub(crate) unsafe fn fetch_add_u32(address: u64, value: u32) -> u32 {
-    // SAFETY: passed on.
-    unsafe { Add::fetch_add(Semantic::Relaxed, address, value) }
-}
-
-/// `atom.relaxed.sys.cas`: stores `new` if the word equals `expected`; returns the old value.
-///
-/// # Safety
-/// `address` is aligned and mapped for this device.
-#[inline(always)]
-pub(crate) unsafe fn compare_swap_u32(address: u64, expected: u32, new: u32) -> u32 {
-    // SAFETY: passed on.
-    unsafe { Exchange::compare_swap(Semantic::Relaxed, address, expected, new) }
-}
-
 /// `atom.acq_rel.gpu.add`: the arrival at a grid barrier.
 ///
 /// # Safety

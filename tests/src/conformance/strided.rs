@@ -72,7 +72,6 @@ fn at_strides<T: Element>(
                             strides,
                             count as u64,
                             nbi,
-                            get,
                             number,
                             next,
                         )

@@ -3,6 +3,7 @@
 pub mod alignments;
 pub mod atomics;
 pub mod failures;
+pub mod litmus;
 pub mod nbi;
 pub mod ordering;
 pub mod ported;

@@ -115,6 +115,12 @@ pub fn release_grid(
     play(shmem, grid, 2, (signals, tally), run, |turn, delays| {
         if turn.role == 0 {
             let (thread, to) = (shmem.thread(), turn.pe(1));
+            // The other blocks are late.
+            let mut pauses = 8 * thread::block();
+            while pauses > 0 {
+                delays.pause();
+                pauses -= 1;
+            }
             share(grid, data.len(), |i| {
                 delays.pause();
                 thread.p(data.at(i), value(turn.round, i), to);

@@ -51,9 +51,19 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Plays the shape and its twin, and reports; collective.
+    /// Plays the shape and its twin, and reports; collective. A shape for whose blocks some PE has no room is skipped.
     pub(super) fn row(&self, shape: &Shape, rounds: u32, delays: bool) -> Result<()> {
         let n = self.shmem.n_pes();
+        let room = self.shmem.all_gather(&(shape.room)(self.shmem)?)?.into_iter().min().unwrap_or(0);
+        if room < shape.blocks {
+            if self.shmem.my_pe() == 0 {
+                let Shape { name, blocks, .. } = shape;
+                println!(
+                    "skipped: {name}, {n} PEs: {blocks} blocks of each must be resident, and there is room for {room}"
+                );
+            }
+            return Ok(());
+        }
         let seed = if delays { 0x5eed ^ n } else { 0 };
         let right = self.play(shape, Run { twin: 0, rounds, seed })?;
         let twin = self.play(shape, Run { twin: 1, rounds, seed })?;

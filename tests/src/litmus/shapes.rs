@@ -2,15 +2,15 @@
 
 use super::bench::{Bench, Words};
 use crate::kernels::litmus::{Run, bulk, bytes, chain, credit, message, order, release, words};
-use oxshmem::Result;
+use oxshmem::{Result, Shmem};
 use oxshmem_device::LaunchConfig;
 
-/// One block of four warps.
-const BLOCK: LaunchConfig = LaunchConfig::blocks(1).threads(128);
+/// One block of four warps: blocks, and threads of each.
+const BLOCK: (u32, u32) = (1, 128);
 /// One block of one warp.
-const WARP: LaunchConfig = LaunchConfig::blocks(1).threads(32);
+const WARP: (u32, u32) = (1, 32);
 /// Two blocks.
-const GRID: LaunchConfig = LaunchConfig::blocks(2).threads(128);
+const GRID: (u32, u32) = (2, 128);
 
 /// A shape.
 #[derive(Debug)]
@@ -19,20 +19,26 @@ pub(super) struct Shape {
     pub(super) name: &'static str,
     /// PEs of a group.
     pub(super) roles: u32,
+    /// Blocks of its launch.
+    pub(super) blocks: u32,
+    /// How many blocks of its kernel this PE has room for beside the other PEs of its device.
+    pub(super) room: fn(&Shmem) -> Result<u32>,
     /// Launches its kernel on the calling PE.
     pub(super) launch: fn(&Bench<'_>, &Words, Run) -> Result<()>,
 }
 
 macro_rules! shapes {
-    ($($name:literal: $roles:literal PEs, $config:ident, $file:ident::$kernel:ident($($memory:ident),*);)*) => {
+    ($($name:literal: $roles:literal PEs, $shape:ident, $file:ident::$kernel:ident($($memory:ident),*);)*) => {
         &[$(Shape {
             name: $name,
             roles: $roles,
+            blocks: $shape.0,
+            room: |shmem| shmem.resident_blocks::<$file::$kernel>($shape.1),
             launch: |bench, words, run| {
                 let (signals, tally) = (words.signals.handle(), words.tally.handle());
                 $file::$kernel::launch(
                     bench.shmem,
-                    $config,
+                    LaunchConfig::blocks($shape.0).threads($shape.1),
                     $(shapes!(@memory bench words $memory),)*
                     signals,
                     tally,

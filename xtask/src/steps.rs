@@ -6,7 +6,7 @@ use crate::machine::{Device, Machine};
 
 /// Programs of a bundle that launch kernels, in the order in which they are listed.
 pub const PROGRAMS: &[&str] =
-    &["ring-shift", "jacobi", "conformance", "bounded-wait", "teams", "faults", "launch-overhead"];
+    &["ring-shift", "jacobi", "conformance", "litmus", "bounded-wait", "teams", "faults", "launch-overhead"];
 
 /// Programs of a bundle without kernels.
 pub const PLAIN_PROGRAMS: &[&str] = &[LAUNCHER, "startup"];
@@ -190,8 +190,16 @@ pub fn test(machine: &Machine) -> Vec<Step> {
         limit: Duration::from_secs(900),
         ..Step::new("conformance", &[u64::from(pes)], pes, Reads::Nothing)
     });
+    let rounds = match machine.device {
+        Device::Cuda => 20_000,
+        Device::Emulated => 10,
+    };
+    let litmus = [2, 3, 4, 8].map(|pes| Step {
+        limit: Duration::from_secs(900),
+        ..Step::new("litmus", &[rounds, u64::from(pes)], pes, Reads::Nothing)
+    });
     let waits = [1, 2, 8].map(|pes| Step::new("bounded-wait", &[2], pes, Reads::Nothing));
-    let mut steps: Vec<Step> = conformance.into_iter().chain(waits).collect();
+    let mut steps: Vec<Step> = conformance.into_iter().chain(litmus).chain(waits).collect();
     steps.extend(examples(machine.device, &[1, 2, 4, 8]));
     steps.push(Step::new("teams", &[], 4, Reads::Verified));
     steps.push(Step { gpus: 4, ..Step::new("teams", &[], 4, Reads::Verified).by(Start::Launcher(&[])) });

@@ -21,7 +21,7 @@ struct Arguments {
 enum What {
     /// Runs both examples on 1, 2, 4 (and on GPUs 8) PEs, and on 2 and 4 PEs as processes.
     Demo,
-    /// Runs the conformance tests, the examples with odd sizes and as processes, and the fault table.
+    /// Runs the conformance and litmus tests, the examples with odd sizes and as processes, and the fault table.
     Test {
         /// Only every n-th step, from the k-th on.
         #[arg(long, value_name = "K/N", default_value = "1/1")]

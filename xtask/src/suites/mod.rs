@@ -65,6 +65,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("ui", build::ui),
     ("ptx", programs::ptx),
     ("conformance", programs::conformance),
+    ("litmus", programs::litmus),
     ("examples", programs::examples),
     ("processes", processes::processes),
     ("faults", processes::faults),

@@ -99,6 +99,22 @@ pub(super) fn conformance(bench: &Bench) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("emulated, {} orders of threads", runs.len())))
 }
 
+/// Threads in turn with one device per PE, then in pseudo-random orders on one device for all PEs, where those twins show
+/// something that lack a barrier or an atomic.
+pub(super) fn litmus(bench: &Bench) -> Result<Outcome> {
+    let program = bench.checkout.build_programs()?.join("litmus");
+    let mut in_turn = start::command(&program);
+    pass_through(in_turn.env("OXSHMEM_DEVICE", "emulated"))?;
+    let seeds: u32 = if bench.full { 20 } else { 1 };
+    for seed in 1..=seeds {
+        let mut random = start::command(&program);
+        random.args(["20", "2", "4"]).env("OXSHMEM_DEVICE", "emulated");
+        random.env("OXSHMEM_EMULATED_SEED", seed.to_string()).env("OXSHMEM_EMULATED_DEVICES", "1");
+        pass_through(&mut random)?;
+    }
+    Ok(Outcome::Passed(format!("emulated, {} orders of threads", 1 + seeds)))
+}
+
 /// A folder outside the workspace that is removed in the end.
 struct Scratch(PathBuf);
 

@@ -9,9 +9,6 @@ pub mod conformance;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod faults;
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub mod litmus;
-
 oxshmem_device::kernels!();
 
 /// The guide's and the README's code, compiled and run.

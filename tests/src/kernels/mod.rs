@@ -4,7 +4,6 @@ pub mod alignments;
 pub mod atomics;
 pub mod failures;
 pub mod large;
-pub mod litmus;
 pub mod nbi;
 pub mod ordering;
 pub mod peers;

@@ -2,7 +2,7 @@
 
 use super::report::{Count, Report, Row};
 use super::shapes::Shape;
-use crate::kernels::litmus::{ROUNDS, Run, SIGNALS, VIOLATIONS, bulk, bytes, order, words};
+use crate::kernels::{ROUNDS, Run, SIGNALS, VIOLATIONS, bulk, bytes, order, words};
 use oxshmem::{Result, Shmem, SymVec};
 use oxshmem_device::{Atomic, Reach, Signal, Sym};
 

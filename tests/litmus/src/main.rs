@@ -1,5 +1,5 @@
 //! The litmus suite as a program: `litmus [ROUNDS [PES…]]`, on the device that `OXSHMEM_DEVICE` chooses.
 
 fn main() -> std::process::ExitCode {
-    oxshmem_tests::litmus::main()
+    oxshmem_litmus::suite::main()
 }

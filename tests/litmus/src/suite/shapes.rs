@@ -1,7 +1,7 @@
 //! The table of shapes.
 
 use super::bench::{Bench, Words};
-use crate::kernels::litmus::{Run, bulk, bytes, chain, credit, message, order, release, words};
+use crate::kernels::{Run, bulk, bytes, chain, credit, message, order, release, words};
 use oxshmem::{Result, Shmem};
 use oxshmem_device::LaunchConfig;
 

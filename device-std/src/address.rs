@@ -36,20 +36,18 @@ impl Shmem {
         let base = if pe < context.pes() { self.peer_base(context.world_pe(pe)) } else { 0 };
         // One branch for all that may be wrong; what it was is found out there.
         if base == 0 || span.out_of_range().is_some() {
-            let fault = Fault { peer: context.named(pe), ..Fault::new(Cause::NoPath, operation) };
-            let (exists, pes) = (pe < context.pes(), context.pes());
-            let fault = match span.out_of_range() {
-                Some(index) => {
-                    Fault { cause: Cause::IndexOutOfRange, peer: self.abi.my_pe, seen: index, ..fault }
-                }
-                None => Fault {
-                    cause: if exists { Cause::NoPath } else { Cause::PeOutOfRange },
-                    offset: span.offset(),
-                    expected: u64::from(pes),
-                    seen: u64::from(pe),
-                    ..fault
-                },
+            // Field by field: a choice between two whole records would be made in local memory.
+            let (pes, index) = (context.pes(), span.out_of_range());
+            let cause = match index {
+                Some(_) => Cause::IndexOutOfRange,
+                None if pe < pes => Cause::NoPath,
+                None => Cause::PeOutOfRange,
             };
+            let peer = if index.is_some() { self.abi.my_pe } else { context.named(pe) };
+            let offset = if index.is_some() { 0 } else { span.offset() };
+            let expected = if index.is_some() { 0 } else { u64::from(pes) };
+            let seen = index.unwrap_or(u64::from(pe));
+            let fault = Fault { cause, operation, cmp: 0, peer, offset, expected, seen };
             fail(self, fault);
         }
         base + span.offset()

@@ -53,8 +53,8 @@ pub(crate) struct BarrierRound {
 
 impl BarrierRound {
     #[inline(always)]
-    pub(crate) fn fault(self, seen: u64, operation: Operation) -> Fault {
-        let fault = Fault { peer: self.from, seen, ..Fault::new(Cause::Deadline, operation) };
+    pub(crate) fn fault(self, operation: Operation) -> Fault {
+        let fault = Fault { peer: self.from, ..Fault::new(Cause::Deadline, operation) };
         Fault {
             cmp: Cmp::Ge as u32,
             offset: control::BARRIER_FLAGS + 8 * self.round,

@@ -34,6 +34,19 @@ impl Fault {
     }
 }
 
+/// What a wait reports whose time ran out. No closure: those are not always inlined, and the record would then be made in
+/// local memory.
+pub trait Expired {
+    /// The fault of a wait that saw `seen` last.
+    fn fault(self, seen: u64) -> Fault;
+}
+impl Expired for Fault {
+    #[inline(always)]
+    fn fault(self, seen: u64) -> Fault {
+        Fault { seen, ..self }
+    }
+}
+
 /// Writes the error record if this PE has none yet, raises the alarm, and ends the calling thread.
 #[inline(always)]
 pub(crate) fn fail(shmem: Shmem, fault: Fault) -> ! {

@@ -127,6 +127,6 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         } else {
             (Polled::Held, BarrierRound::default())
         };
-        self.scope.join(shmem, polled, |seen| round.fault(seen, operation));
+        self.scope.join(shmem, polled, round.fault(operation));
     }
 }

@@ -13,6 +13,7 @@
 use crate::abi::Operation;
 use crate::arch::bulk;
 use crate::context::{Context, Shmem};
+use crate::fault::Fault;
 use crate::poll::Polled;
 use crate::rma::WithinBlock;
 use crate::scope::Scoped;
@@ -104,7 +105,7 @@ impl<S: WithinBlock> Stage<S> {
             self.parities ^= ((loads & 1) as u32) << buffer;
             buffer += 1;
         }
-        scope.scope.join(shmem, polled, |_| crate::fault::Fault { operation, ..late(shmem) });
+        scope.scope.join(shmem, polled, Fault { operation, ..late(shmem) });
     }
 
     /// # Safety

@@ -132,7 +132,7 @@ impl<T: Pod, S> Tile<T, S> {
             } else {
                 Polled::Held
             };
-            scope.scope.join(scope.shmem(), polled, |_| late(scope.shmem()));
+            scope.scope.join(scope.shmem(), polled, late(scope.shmem()));
             self.phase = Phase { parity: self.phase.parity ^ 1, loading: false, issued: false };
         } else {
             scope.sync();

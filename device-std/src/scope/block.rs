@@ -3,7 +3,7 @@
 use super::{Scope, Scoped, end_if_given_up};
 use crate::arch::{Word, shared, thread};
 use crate::context::{Context, Shmem};
-use crate::fault::Fault;
+use crate::fault::Expired;
 use crate::poll::Polled;
 use crate::thread as indices;
 
@@ -41,7 +41,7 @@ impl Scope for Block {
         thread::block_barrier();
     }
     #[inline(always)]
-    fn join(self, shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+    fn join(self, shmem: Shmem, polled: Polled, expired: impl Expired) {
         let given_up = thread::block_barrier_or(!matches!(polled, Polled::Held));
         end_if_given_up(shmem, given_up, polled, expired);
     }

@@ -5,7 +5,7 @@ use crate::abi::{Cause, Operation, control};
 use crate::arch::{Word, thread};
 use crate::barrier::{grid_barrier, grid_word};
 use crate::context::Shmem;
-use crate::fault::Fault;
+use crate::fault::{Expired, Fault};
 use crate::poll::Polled;
 use crate::thread as indices;
 
@@ -34,16 +34,12 @@ impl Scope for Grid {
     fn sync(self, shmem: Shmem) {
         thread::block_barrier();
         let polled = if self.polls() { grid_barrier(shmem) } else { Polled::Held };
-        Block.join(shmem, polled, |seen| Fault {
-            peer: shmem.my_pe(),
-            offset: grid_word(shmem),
-            expected: u64::from(indices::blocks()),
-            seen,
-            ..Fault::new(Cause::Deadline, Operation::GridSync)
-        });
+        let fault = Fault::new(Cause::Deadline, Operation::GridSync);
+        let (offset, expected) = (grid_word(shmem), u64::from(indices::blocks()));
+        Block.join(shmem, polled, Fault { peer: shmem.my_pe(), offset, expected, ..fault });
     }
     #[inline(always)]
-    fn join(self, shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+    fn join(self, shmem: Shmem, polled: Polled, expired: impl Expired) {
         Block.join(shmem, polled, expired);
         self.sync(shmem);
     }

@@ -10,7 +10,7 @@ mod warps;
 use crate::abi::Operation;
 use crate::arch::{bulk, order};
 use crate::context::{Collective, Context, KernelContext, MayWait, Shmem};
-use crate::fault::{Fault, fail};
+use crate::fault::{Expired, fail};
 use crate::poll::Polled;
 use crate::sym::Span;
 use crate::team::OnTeam;
@@ -152,7 +152,7 @@ pub trait Scope: Copy + 'static + sealed::Sealed {
     /// Joins the scope after a wait by the threads that poll. If one of them gave up, none returns, and the
     /// one whose time ran out reports `expired` of what it saw.
     #[doc(hidden)]
-    fn join(self, shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault);
+    fn join(self, shmem: Shmem, polled: Polled, expired: impl Expired);
     /// Joins the scope and gives the leader's `value` to all.
     #[doc(hidden)]
     fn share(self, shmem: Shmem, value: u64) -> u64;
@@ -175,10 +175,10 @@ mod sealed {
 
 /// Ends the calling thread if the wait of its scope was given up.
 #[inline(always)]
-fn end_if_given_up(shmem: Shmem, given_up: bool, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+fn end_if_given_up(shmem: Shmem, given_up: bool, polled: Polled, expired: impl Expired) {
     if given_up {
         match polled {
-            Polled::Expired(seen) => fail(shmem, expired(seen)),
+            Polled::Expired(seen) => fail(shmem, expired.fault(seen)),
             _ => order::exit(),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Scope, end_if_given_up};
 use crate::context::Shmem;
-use crate::fault::Fault;
+use crate::fault::Expired;
 use crate::poll::Polled;
 
 /// One thread.
@@ -29,7 +29,7 @@ impl Scope for Thread {
     #[inline(always)]
     fn sync(self, _: Shmem) {}
     #[inline(always)]
-    fn join(self, shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+    fn join(self, shmem: Shmem, polled: Polled, expired: impl Expired) {
         end_if_given_up(shmem, !matches!(polled, Polled::Held), polled, expired);
     }
     #[inline(always)]

@@ -3,7 +3,7 @@
 use super::{Scope, end_if_given_up};
 use crate::arch::warp;
 use crate::context::Shmem;
-use crate::fault::Fault;
+use crate::fault::Expired;
 use crate::poll::Polled;
 use crate::{thread as indices, warp as lanes};
 
@@ -33,7 +33,7 @@ impl Scope for Warp {
         warp::sync(lanes::mask());
     }
     #[inline(always)]
-    fn join(self, shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+    fn join(self, shmem: Shmem, polled: Polled, expired: impl Expired) {
         end_if_given_up(shmem, any(!matches!(polled, Polled::Held)), polled, expired);
     }
     #[inline(always)]

@@ -14,7 +14,7 @@ use super::{Scope, Warp};
 use crate::abi::{Cause, Operation};
 use crate::arch::{Word, atomic, shared, thread, warp};
 use crate::context::Shmem;
-use crate::fault::{Fault, fail};
+use crate::fault::{Expired, Fault, fail};
 use crate::poll::{Polled, flipped, poll};
 use crate::{thread as indices, warp as lanes};
 
@@ -111,15 +111,12 @@ impl Scope for Warps {
     fn sync(self, shmem: Shmem) {
         warp::sync(lanes::mask());
         let polled = if Warp.leads() { self.arrive(shmem) } else { Polled::Held };
-        Warp.join(shmem, polled, |seen| Fault {
-            peer: shmem.my_pe(),
-            expected: u64::from(self.count()),
-            seen,
-            ..Fault::new(Cause::Deadline, Operation::WarpsSync)
-        });
+        let fault = Fault::new(Cause::Deadline, Operation::WarpsSync);
+        let expected = u64::from(self.count());
+        Warp.join(shmem, polled, Fault { peer: shmem.my_pe(), expected, ..fault });
     }
     #[inline(always)]
-    fn join(self, shmem: Shmem, polled: Polled, expired: impl FnOnce(u64) -> Fault) {
+    fn join(self, shmem: Shmem, polled: Polled, expired: impl Expired) {
         // If the leader gave up, its warp ends here, and the others at the barrier, as soon as they see the alarm.
         Warp.join(shmem, polled, expired);
         self.sync(shmem);

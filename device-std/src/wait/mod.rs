@@ -122,13 +122,13 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             // SAFETY: as above. Acquire: the relaxed polls ordered nothing.
             unsafe { acquire::<W>(address) };
         }
-        self.scope.join(shmem, polled, |seen| Fault {
+        let fault = Fault {
             cmp: cmp as u32,
             peer: shmem.my_pe(),
             offset: word.offset(),
             expected: expected.recorded(),
-            seen,
             ..Fault::new(Cause::Deadline, operation)
-        });
+        };
+        self.scope.join(shmem, polled, fault);
     }
 }

@@ -6,7 +6,7 @@ use crate::abi::{Cause, Operation};
 use crate::arch::order;
 use crate::atomic::AtomicInteger;
 use crate::context::Shmem;
-use crate::fault::Fault;
+use crate::fault::{Expired, Fault};
 use bytemuck::Pod;
 use core::marker::PhantomData;
 
@@ -134,16 +134,10 @@ impl<W: WaitWord, M: Mask, G: Goals<W::Value>> Set<W, M, G> {
         }
     }
 
+    /// What is reported if word `index` is the one that was waited for in vain.
     #[inline(always)]
-    pub(super) fn fault(self, index: u64, seen: u64) -> Fault {
-        Fault {
-            cmp: self.cmp as u32,
-            peer: self.shmem.my_pe(),
-            offset: self.offset + index * W::ELEMENT_BYTES,
-            expected: self.goals.of(index).recorded(),
-            seen,
-            ..Fault::new(Cause::Deadline, self.operation)
-        }
+    pub(super) fn unmet(self, index: u64) -> Unmet<W, M, G> {
+        Unmet { set: self, index }
     }
 
     /// The first word from `start` on, going round, for which the condition holds.
@@ -188,6 +182,27 @@ impl<W: WaitWord, M: Mask, G: Goals<W::Value>> Set<W, M, G> {
             index += 1;
         }
         found
+    }
+}
+
+/// A word that was waited for in vain.
+pub(super) struct Unmet<W, M, G> {
+    set: Set<W, M, G>,
+    index: u64,
+}
+
+impl<W: WaitWord, M: Mask, G: Goals<W::Value>> Expired for Unmet<W, M, G> {
+    #[inline(always)]
+    fn fault(self, seen: u64) -> Fault {
+        let Self { set, index } = self;
+        Fault {
+            cmp: set.cmp as u32,
+            peer: set.shmem.my_pe(),
+            offset: set.offset + index * W::ELEMENT_BYTES,
+            expected: set.goals.of(index).recorded(),
+            seen,
+            ..Fault::new(Cause::Deadline, set.operation)
+        }
     }
 }
 

@@ -286,7 +286,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             index += self.scope.size();
         }
         order::fence_acquire_sys();
-        self.scope.join(set.shmem, polled, |seen| set.fault(index, seen));
+        self.scope.join(set.shmem, polled, set.unmet(index));
     }
 
     #[inline(always)]
@@ -328,7 +328,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                 (found.ends(), found.seen)
             });
         }
-        self.scope.join(set.shmem, polled, |seen| set.fault(found.index, seen));
+        self.scope.join(set.shmem, polled, set.unmet(found.index));
         found
     }
 

@@ -1,6 +1,6 @@
 //! The litmus suite: shapes of the memory model, each with the outcome that it forbids, played for many rounds.
 //!
-//! `litmus [ROUNDS [PES…]]`: by default 100,000 rounds on a GPU and 20 emulated, with 2, 3, 4 and 8 PEs. Each shape runs
+//! `litmus [ROUNDS [PES…]] [NAME…]`: of the shapes those whose name has one of the words; by default all, 100,000 rounds on a GPU and 20 emulated, with 2, 3, 4 and 8 PEs. Each shape runs
 //! with and without pseudo-random delays. The PEs form as many groups as there are, and each group plays all rounds.
 //!
 //! Beside each shape runs its twin, with the ordering removed or weakened. What the twin shows is allowed, so it may show
@@ -31,10 +31,10 @@ const MOST_ROUNDS: u32 = 1 << 29;
 
 /// Runs the suite as the arguments say.
 pub fn main() -> ExitCode {
-    let (rounds, pes) = match arguments(std::env::args().skip(1)) {
+    let (rounds, pes, names) = match arguments(std::env::args().skip(1)) {
         Ok(parsed) => parsed,
         Err(why) => {
-            eprintln!("litmus: {why}; usage: litmus [ROUNDS [PES…]]");
+            eprintln!("litmus: {why}; usage: litmus [ROUNDS [PES…]] [NAME…]");
             return ExitCode::from(2);
         }
     };
@@ -47,6 +47,9 @@ pub fn main() -> ExitCode {
                 let rounds = rounds.unwrap_or(if is_emulated { EMULATED_ROUNDS } else { ROUNDS });
                 let bench = Bench::new(&shmem, &report)?;
                 for shape in shapes::SHAPES.iter().filter(|shape| shape.roles <= n) {
+                    if !names.is_empty() && !names.iter().any(|name| shape.name.contains(name.as_str())) {
+                        continue;
+                    }
                     for delays in [false, true] {
                         bench.row(shape, rounds, delays)?;
                     }
@@ -65,31 +68,36 @@ pub fn main() -> ExitCode {
     report.finish()
 }
 
-/// Rounds, if they are given, and numbers of PEs.
-fn arguments(mut given: impl Iterator<Item = String>) -> Result<(Option<u32>, Vec<u32>), String> {
+/// Rounds, if they are given, numbers of PEs, and parts of names.
+type Arguments = (Option<u32>, Vec<u32>, Vec<String>);
+
+fn arguments(given: impl Iterator<Item = String>) -> Result<Arguments, String> {
     let number = |text: &str, least: u32, most: u32| match text.parse::<u32>() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
         _ => Err(format!("{text:?} is not a number from {least} to {most}")),
     };
-    let rounds = given.next().map(|text| number(&text, 1, MOST_ROUNDS)).transpose()?;
-    let pes: Vec<u32> = given.map(|text| number(&text, 2, 1024)).collect::<Result<_, _>>()?;
-    Ok((rounds, if pes.is_empty() { PES.to_vec() } else { pes }))
+    let is_name = |text: &String| text.starts_with(char::is_alphabetic);
+    let (names, mut numbers): (Vec<String>, Vec<String>) = given.partition(is_name);
+    let rest = numbers.split_off(numbers.len().min(1));
+    let rounds = numbers.first().map(|text| number(text, 1, MOST_ROUNDS)).transpose()?;
+    let pes: Vec<u32> = rest.iter().map(|text| number(text, 2, 1024)).collect::<Result<_, _>>()?;
+    Ok((rounds, if pes.is_empty() { PES.to_vec() } else { pes }, names))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(words: &[&str]) -> Result<(Option<u32>, Vec<u32>), String> {
+    fn parse(words: &[&str]) -> Result<Arguments, String> {
         arguments(words.iter().map(|word| (*word).to_owned()))
     }
 
     #[test]
     fn arguments_are_rounds_and_then_pes() {
-        assert_eq!(parse(&[]), Ok((None, PES.to_vec())));
-        assert_eq!(parse(&["7"]), Ok((Some(7), PES.to_vec())));
-        assert_eq!(parse(&["7", "2", "5"]), Ok((Some(7), vec![2, 5])));
-        for wrong in [&["0"][..], &["many"], &["-1"], &["7", "1"], &["7", "2", "x"], &["600000000"]] {
+        assert_eq!(parse(&[]), Ok((None, PES.to_vec(), vec![])));
+        assert_eq!(parse(&["7"]), Ok((Some(7), PES.to_vec(), vec![])));
+        assert_eq!(parse(&["7", "2", "chain", "5"]), Ok((Some(7), vec![2, 5], vec!["chain".into()])));
+        for wrong in [&["0"][..], &["-1"], &["7", "1"], &["7", "2", "+"], &["600000000"]] {
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -70,18 +70,22 @@ impl Turn {
     }
 }
 
-/// One thread's pseudo-random delays.
+/// Pseudo-random delays: work of each thread's own, and sleep of whole warps. Lanes that slept for times of their own were
+/// seen to come to the next barrier of the block in pieces (H200, driver 580), which ends the kernel.
 pub(super) struct Delays {
-    /// 0: there are none.
+    /// The thread's; 0: there are no delays.
     state: u32,
+    /// The warp's.
+    warp: u32,
 }
 
 impl Delays {
     #[inline(always)]
     fn new(seed: u32, pe: u32) -> Self {
         let thread = thread::in_grid() as u32;
-        let mixed = (seed ^ pe << 20 ^ thread).wrapping_mul(0x9e37_79b1);
-        Self { state: if seed == 0 { 0 } else { mixed | 1 } }
+        let mixed =
+            |of: u32| if seed == 0 { 0 } else { (seed ^ pe << 20 ^ of).wrapping_mul(0x9e37_79b1) | 1 };
+        Self { state: mixed(thread), warp: mixed(thread >> 5 | 1 << 19) }
     }
 
     /// Nothing, some sleep or some work, up to about a microsecond.
@@ -90,19 +94,19 @@ impl Delays {
         if self.state == 0 {
             return;
         }
+        let warp = xorshift(self.warp);
+        if warp >> 30 == 1 {
+            nanosleep(warp & 511);
+        }
         let mut state = xorshift(self.state);
-        match state >> 30 {
-            0 => {}
-            1 => nanosleep(state & 511),
-            _ => {
-                let mut steps = state & 63;
-                while steps > 0 {
-                    state = xorshift(state);
-                    steps -= 1;
-                }
+        if state >> 31 == 1 {
+            let mut steps = state & 63;
+            while steps > 0 {
+                state = xorshift(state);
+                steps -= 1;
             }
         }
-        self.state = state;
+        (self.state, self.warp) = (state, warp);
     }
 }
 

@@ -70,7 +70,7 @@ impl Turn {
     }
 }
 
-/// Pseudo-random delays: work of each thread's own, and sleep of whole warps. Lanes that slept for times of their own were
+/// Pseudo-random delays: work of each thread's own, and sleep of whole warps. Where some lanes of a warp slept, they were
 /// seen to come to the next barrier of the block in pieces (H200, driver 580), which ends the kernel.
 pub(super) struct Delays {
     /// The thread's; 0: there are no delays.

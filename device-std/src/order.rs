@@ -88,10 +88,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     {
         seam::operation(Operation::BarrierAll, 0, 0, self.shmem().my_pe());
         self.settle();
-        if self.is_leader() {
-            order::fence_sc_sys();
-        }
-        self.all_pes(Operation::BarrierAll);
+        self.all_pes(Operation::BarrierAll, order::fence_sc_sys);
     }
 
     /// Waits until every PE of the job has called it, and makes the *stores* of each visible to all: those to its own
@@ -107,7 +104,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     {
         seam::operation(Operation::SyncAll, 0, 0, self.shmem().my_pe());
         self.sync();
-        self.all_pes(Operation::SyncAll);
+        self.all_pes(Operation::SyncAll, || {});
     }
 
     /// Joins the scope, and fences by its leader.
@@ -119,10 +116,12 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         }
     }
 
+    /// The leader goes through the barrier, after `before`, and the scope joins it.
     #[inline(always)]
-    fn all_pes(self, operation: Operation) {
+    fn all_pes(self, operation: Operation, before: impl FnOnce()) {
         let shmem = self.shmem();
         let (polled, round) = if self.is_leader() {
+            before();
             all_pes_barrier(shmem, operation)
         } else {
             (Polled::Held, BarrierRound::default())

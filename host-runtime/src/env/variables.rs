@@ -153,5 +153,6 @@ pub(super) const ELSEWHERE: &[&str] = &[
     "OXSHMEM_PTXAS",
     "OXSHMEM_RUSTC",
     "OXSHMEM_TEST_FULL",
+    "OXSHMEM_TEST_PTXAS",
     "OXSHMEM_WRITE_DOCS",
 ];

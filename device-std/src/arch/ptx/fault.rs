@@ -1,5 +1,6 @@
 //! The end of a thread that failed, as one piece of asm: it stands at every check, and should cost the compiler nothing
-//! there and the kernel no register.
+//! there and the kernel no register. The fences between its stores order nothing that matters; they keep the assembler from
+//! having all of them on their way, each with registers of its own, which would set the number of a small kernel's.
 
 use crate::abi::{ContextAbi, ErrorRecord, RECORD_COMPLETE, control};
 use crate::fault::Fault;
@@ -25,14 +26,15 @@ pub(crate) unsafe fn report(context: ContextAbi, fault: Fault) -> ! {
             "setp.ne.u64 p, first, 0;",
             "mov.b32 t, -1;",
             "@p atom.relaxed.sys.global.add.u32 t, [first + {ticket}], 1;",
-            "st.global.v2.b32 [{record} + 8], {{{cause}, {operation}}};",
-            "st.global.b32 [{record} + 4], t;",
-            "st.global.v4.b32 [{record} + 16], {{{cmp}, {peer}, {pe}, {launch}}};",
+            "st.global.v2.b32 [{record} + 8], {{{cause}, {operation}}}; fence.acq_rel.cta;",
+            "st.global.b32 [{record} + 4], t; fence.acq_rel.cta;",
+            "st.global.v4.b32 [{record} + 16], {{{cmp}, {peer}, {pe}, {launch}}}; fence.acq_rel.cta;",
             "mov.u32 x0, %ctaid.x; mov.u32 x1, %ctaid.y; mov.u32 x2, %ctaid.z;",
-            "mov.u32 x3, %tid.x; mov.u32 x4, %tid.y; mov.u32 x5, %tid.z;",
-            "st.global.v4.b32 [{record} + 32], {{x0, x1, x2, x3}};",
-            "st.global.v2.b32 [{record} + 48], {{x4, x5}};",
-            "st.global.b64 [{record} + 56], {offset};",
+            "mov.u32 x3, %tid.x;",
+            "st.global.v4.b32 [{record} + 32], {{x0, x1, x2, x3}}; fence.acq_rel.cta;",
+            "mov.u32 x4, %tid.y; mov.u32 x5, %tid.z;",
+            "st.global.v2.b32 [{record} + 48], {{x4, x5}}; fence.acq_rel.cta;",
+            "st.global.b64 [{record} + 56], {offset}; fence.acq_rel.cta;",
             "st.global.v2.b64 [{record} + 64], {{{expected}, {seen}}};",
             "st.release.sys.global.b32 [{record}], {complete};",
             "st.release.sys.global.b32 [{alarm}], 1;",

@@ -1,0 +1,5 @@
+//! Compiles the probes for the device.
+
+fn main() {
+    oxshmem_builder::build();
+}

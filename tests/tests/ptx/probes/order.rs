@@ -1,0 +1,141 @@
+//! Fences, completion, and barriers of every scope.
+
+use super::super::expectation::{Between, Kernel};
+use super::super::reader::From;
+use super::{FENCES, STORED};
+
+const FENCE: &str = "fence.sc.sys";
+/// A fence by an acquire and a release lets a later get pass an earlier put.
+const WEAKER: &[&str] = &["fence.acq_rel.sys", "membar"];
+const EPOCH: &str = "st.release.sys.global.b64";
+
+/// Every thread's stores by the engine are complete, the scope has joined its leader, and only then that one fences.
+const JOINED: Between = Between { only_on: None, from: From::Entry, through: &["bar.sync"], to: &[FENCE] };
+const COMPLETE: Between =
+    Between { only_on: Some("sm_90"), from: From::Entry, through: &[STORED, "bar.sync"], to: &[FENCE] };
+/// Nobody goes on before the leader has fenced.
+const HELD: Between =
+    Between { only_on: None, from: From::Each(FENCE), through: &["bar.sync"], to: &["ret"] };
+/// Of the barrier over all PEs: what the last round brought is acquired before the next one passes it on.
+const ROUND: Between = Between {
+    only_on: None,
+    from: From::Each(EPOCH),
+    through: &["ld.relaxed.sys.global.b64", "ld.acquire.sys.global.b64"],
+    to: &[EPOCH],
+};
+const LAST_ROUND: Between = Between {
+    only_on: None,
+    from: From::Each(EPOCH),
+    through: &["ld.relaxed.sys.global.b64", "bar.red.or.pred"],
+    to: &["ret"],
+};
+const ACQUIRED: Between = Between {
+    only_on: None,
+    from: From::Each("ld.acquire.sys.global.b64"),
+    through: &["bar.red.or.pred"],
+    to: &["ret"],
+};
+const ALONE: &[Between] =
+    &[Between { only_on: Some("sm_90"), from: From::Entry, through: &[STORED], to: &[FENCE] }];
+
+pub(crate) const ROWS: &[Kernel] = &[
+    Kernel {
+        names: &["fence_thread", "quiet_thread"],
+        always: &[FENCE],
+        between: ALONE,
+        lacks: &["fence.acq_rel.sys", "membar", "bar"],
+        ..Kernel::NAMED
+    },
+    Kernel {
+        names: &["fence_block", "pe_fence"],
+        always: &["bar.sync"],
+        between: &[JOINED, COMPLETE],
+        lacks: WEAKER,
+        ..Kernel::NAMED
+    },
+    Kernel {
+        names: &["quiet_block", "pe_quiet"],
+        always: &["bar.sync", "bar.sync"],
+        between: &[JOINED, COMPLETE, HELD],
+        lacks: WEAKER,
+        ..Kernel::NAMED
+    },
+    Kernel {
+        names: &["flush"],
+        always: &["bar.sync"],
+        between: &[Between {
+            only_on: Some("sm_90"),
+            from: From::Entry,
+            through: &["cp.async.bulk.wait_group.read 0", "bar.sync"],
+            to: &["ret"],
+        }],
+        lacks: FENCES,
+        ..Kernel::NAMED
+    },
+    Kernel {
+        names: &["barrier_all"],
+        between: &[
+            JOINED,
+            COMPLETE,
+            Between { only_on: None, from: From::Entry, through: &["bar.sync", FENCE], to: &[EPOCH] },
+            ROUND,
+            LAST_ROUND,
+            ACQUIRED,
+        ],
+        lacks: WEAKER,
+        ..Kernel::NAMED
+    },
+    Kernel {
+        names: &["sync_all"],
+        between: &[Between { only_on: None, from: From::Entry, through: &["bar.sync"], to: &[EPOCH] }, ROUND],
+        lacks: FENCES,
+        ..Kernel::NAMED
+    },
+    Kernel { names: &["sync_warp"], always: &["bar.warp.sync"], lacks: FENCES, ..Kernel::NAMED },
+    Kernel { names: &["sync_block"], always: &["bar.sync"], lacks: FENCES, ..Kernel::NAMED },
+    Kernel {
+        names: &["sync_warps"],
+        between: &[
+            // The groups' words are there before anybody arrives.
+            Between {
+                only_on: None,
+                from: From::Each("st.shared.b32"),
+                through: &["bar.sync"],
+                to: &["atom.acq_rel.cta.shared.add.u32"],
+            },
+            Between {
+                only_on: None,
+                from: From::Entry,
+                through: &["bar.sync", "bar.sync", "bar.warp.sync"],
+                to: &["atom.acq_rel.cta.shared.add.u32"],
+            },
+            Between {
+                only_on: None,
+                from: From::Each("atom.acq_rel.cta.shared.add.u32"),
+                through: &["ld.acquire.cta.shared.b32", "bar.warp.sync"],
+                to: &["ret"],
+            },
+        ],
+        lacks: FENCES,
+        ..Kernel::NAMED
+    },
+    Kernel {
+        names: &["sync_grid"],
+        between: &[
+            Between {
+                only_on: None,
+                from: From::Entry,
+                through: &["bar.sync"],
+                to: &["atom.acq_rel.gpu.global.add.u32"],
+            },
+            Between {
+                only_on: None,
+                from: From::Each("atom.acq_rel.gpu.global.add.u32"),
+                through: &["ld.acquire.gpu.global.b32", "bar.red.or.pred"],
+                to: &["ret"],
+            },
+        ],
+        lacks: FENCES,
+        ..Kernel::NAMED
+    },
+];

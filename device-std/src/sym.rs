@@ -27,6 +27,7 @@ pub type Elements = u64;
 /// `()` or [`Elements`].
 pub trait Length: Copy + Send + Sync + 'static + core::fmt::Debug + PartialEq + Eq {
     /// How many elements.
+    #[doc(hidden)]
     fn elements(self) -> u64;
 }
 impl Length for () {

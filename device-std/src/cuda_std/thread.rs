@@ -198,6 +198,9 @@ pub fn system_fence() {
 /// Suspends the thread for about `nanos` nanoseconds: at most twice as long (PTX ISA, `nanosleep`). In the emulator other
 /// threads run meanwhile; a loop that waits for another thread without calling this, or another function that waits,
 /// never ends there.
+///
+/// Let all threads of a warp sleep together: where only some lanes did, before a barrier of the block, the warp was seen
+/// to come to it in pieces (H200, driver 580), which ends the kernel with `CUDA_ERROR_ILLEGAL_INSTRUCTION`.
 #[inline(always)]
 pub fn nanosleep(nanos: u32) {
     order::nanosleep(nanos);

@@ -3,7 +3,7 @@
 use super::suite::Bench;
 use crate::kernels::warps::*;
 use oxshmem::Result;
-use oxshmem_device::LaunchConfig;
+use oxshmem_device::{LaunchConfig, Reach};
 
 /// Every rule of this file.
 pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
@@ -48,7 +48,33 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
         || reverse::launch(shmem, LaunchConfig::blocks(1).threads(256), &data),
         || data.read(),
         |i| ((255 - i) * (255 - i) + i % 33 + 1) as u32,
-    )
+    )?;
+    let (out, lanes) = (shmem.alloc_zeroed::<u64>(4)?, shmem.alloc_zeroed::<u32>(70)?);
+    let words = shmem.alloc_atomics::<u32>(2, Reach::Node)?;
+    bench.row(
+        "handles and counters say what they are",
+        || "offset, reach, reached".into(),
+        || say::launch(shmem, LaunchConfig::blocks(1).threads(70), &out, &words, &lanes),
+        || out.read(),
+        |i| [24, 1, 1, 0][i],
+    )?;
+    bench.row(
+        "the lanes that run together include the own one, and none that the warp has not",
+        || "70 threads".into(),
+        || Ok(()),
+        || {
+            Ok(lanes
+                .read()?
+                .iter()
+                .enumerate()
+                .map(|(i, lanes)| (lanes >> (i % 32) & 1, lanes >> 6))
+                .collect())
+        },
+        |i| if i < 64 { (1, lanes.read().map_or(0, |lanes| lanes[i] >> 6)) } else { (1, 0) },
+    )?;
+    shmem.free(out)?;
+    shmem.free(lanes)?;
+    shmem.free(words)
 }
 
 /// [`expected`] for element `i` of the kernel's output.

@@ -51,3 +51,17 @@ pub fn reverse(shmem: Shmem, data: Global<[u32]>) {
     let extra = u32::from(shared.bytes.get(i % 33)) + (shared.one.get() * 2.0) as u32;
     own.set(u64::from(i), shared.words.get(255 - i) + extra);
 }
+
+/// What handles and counters say of themselves: the offset of element 3, whether the words' reach is the node, whether a
+/// counter that wrapped has reached its goal, and each thread's lanes that run with it.
+#[nvshmem_kernel]
+pub fn say(shmem: Shmem, out: Sym<[u64]>, words: Sym<[Atomic<u32>]>, lanes: Sym<[u32]>) {
+    let own = shmem.local(out);
+    if thread::in_grid() == 0 {
+        own.set(0, out.at(3).offset() - out.offset());
+        own.set(1, u64::from(words.reach() == Reach::Node));
+        own.set(2, u64::from(oxshmem_device::wait::reached(2, u64::MAX - 1)));
+        own.set(3, u64::from(oxshmem_device::wait::reached(u64::MAX - 1, 2)));
+    }
+    shmem.local(lanes).set(thread::in_grid(), warp::active_mask());
+}

@@ -16,7 +16,7 @@ use crate::context::{Context, Shmem};
 use crate::fault::Fault;
 use crate::poll::Polled;
 use crate::rma::WithinBlock;
-use crate::scope::Scoped;
+use crate::scope::{Scope, Scoped};
 use crate::shared::{SharedField, wide};
 use crate::tile::{arrived, late, prepare};
 use core::marker::PhantomData;
@@ -52,10 +52,13 @@ impl<const BYTES: usize> SharedField for BulkStage<BYTES> {
     }
 }
 
-impl<S: WithinBlock, C: Context> Scoped<S, C> {
+impl<S: Scope, C: Context> Scoped<S, C> {
     /// Makes a stage ready, for this scope alone. All threads of the scope call it, once per launch.
     #[inline(always)]
-    pub fn stage(self, memory: StageMemory) -> Stage<S> {
+    pub fn stage(self, memory: StageMemory) -> Stage<S>
+    where
+        S: WithinBlock,
+    {
         prepare(self, memory.barriers, BUFFERS);
         Stage { memory, parities: 0, scope: PhantomData }
     }

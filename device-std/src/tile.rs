@@ -53,10 +53,13 @@ impl<T: Pod, const N: usize> SharedField for BulkTile<T, N> {
     }
 }
 
-impl<S: WithinBlock, C: Context> Scoped<S, C> {
+impl<S: Scope, C: Context> Scoped<S, C> {
     /// Makes a tile ready, for this scope alone. All threads of the scope call it, once per launch.
     #[inline(always)]
-    pub fn tile<T: Pod>(self, memory: TileMemory<T>) -> Tile<T, S> {
+    pub fn tile<T: Pod>(self, memory: TileMemory<T>) -> Tile<T, S>
+    where
+        S: WithinBlock,
+    {
         let TileMemory { data, barrier } = memory;
         prepare(self, barrier, 1);
         Tile { data, barrier, phase: Phase::default(), scope: PhantomData }

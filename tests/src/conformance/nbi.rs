@@ -128,7 +128,11 @@ fn with_signal(bench: &Bench<'_>, vecs: &Vecs) -> Result<()> {
                 vecs.fill(me, number)?;
                 bench.reset_signals()?;
                 bench.row(
-                    "whoever sees a put_signal_nbi's signal sees its data, also when it is empty",
+                    if add == 0 {
+                        "whoever sees the signal that a put_signal_nbi set sees its data, also when it is empty"
+                    } else {
+                        "whoever sees the signal that a put_signal_nbi added to sees its data, also when it is empty"
+                    },
                     || format!("{name} scope, {count} elements from {from} to {to}, add {add}"),
                     || {
                         let (dst, src) = (vecs.dst.slice(to, count), vecs.src.slice(from, count));

@@ -200,7 +200,11 @@ fn with_signal(bench: &Bench<'_>) -> Result<()> {
                 let value = if add == 0 { u64::MAX - 5 } else { 3 };
                 let range = |vec: &oxshmem::SymVec<u32>, start: usize| vec.slice(start, count);
                 bench.row(
-                    "whoever sees a put_signal's signal sees its data, also when it is empty",
+                    if add == 0 {
+                        "whoever sees the signal that a put_signal set sees its data, also when it is empty"
+                    } else {
+                        "whoever sees the signal that a put_signal added to sees its data, also when it is empty"
+                    },
                     || {
                         format!(
                             "{name} scope, {count} elements from {from} to {to}, {}",
@@ -227,7 +231,11 @@ fn with_signal(bench: &Bench<'_>) -> Result<()> {
                     |i| u32::value(prev, i + from, number + add),
                 )?;
                 bench.row(
-                    "put_signal updates its signal once and no other",
+                    if add == 0 {
+                        "put_signal sets its signal and no other"
+                    } else {
+                        "put_signal adds to its signal once and to no other"
+                    },
                     || format!("{name} scope, {count} elements"),
                     || Ok(()),
                     || bench.signals.values(),

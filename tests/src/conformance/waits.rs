@@ -45,7 +45,7 @@ fn comparing(bench: &Bench<'_>) -> Result<()> {
                         word.set(1, held)?;
                         answers.fill(9)?;
                         bench.row(
-                            "test and wait_until compare as the word's type does",
+                            concat!("test and wait_until compare a word of ", stringify!($ty), " as that type does"),
                             || format!("{}, {name} scope, {held} against {value}", stringify!($ty)),
                             || compare::<$ty>::launch(bench.shmem, TWO_BLOCKS, word.at(1), &answers, number, value),
                             || answers.read(),
@@ -81,7 +81,7 @@ fn counting(bench: &Bench<'_>) -> Result<()> {
                             word.set(0, seen)?;
                             answers.fill(9)?;
                             bench.row(
-                                "wait_reached and test_reached are right where the count or its half wraps",
+                                concat!("wait_reached and test_reached of ", stringify!($ty), " are right where the count or its half wraps"),
                                 || format!("{}, {name} scope, {seen:#x} of {goal:#x}", stringify!($ty)),
                                 || counted::<$ty>::launch(bench.shmem, TWO_BLOCKS, word.at(0), &answers, number, goal),
                                 || answers.read(),
@@ -139,6 +139,26 @@ impl<T: PartialOrd + Copy> Case<T> {
     }
 }
 
+/// What a form of a wait or test for several words answers.
+fn answer_rule(form: u32) -> &'static str {
+    match (form & form::WAIT != 0, form & form::VECTOR != 0, form & 3) {
+        (false, false, form::ALL) => "test_all says whether all words that count compare",
+        (false, false, form::ANY) => "test_any gives one word that compares, or none",
+        (false, false, _) => "test_some counts the words that compare",
+        (false, true, form::ALL) => "test_all_vector says whether each word compares with its own value",
+        (false, true, form::ANY) => {
+            "test_any_vector gives one word that compares with its own value, or none"
+        }
+        (false, true, _) => "test_some_vector counts the words that compare with their own values",
+        (true, false, form::ALL) => "wait_until_all returns when all words that count compare",
+        (true, false, form::ANY) => "wait_until_any returns one word that compares, or none if none counts",
+        (true, false, _) => "wait_until_some returns how many words compare",
+        (true, true, form::ALL) => "wait_until_all_vector returns when each word compares with its own value",
+        (true, true, form::ANY) => "wait_until_any_vector returns one word that compares with its own value",
+        (true, true, _) => "wait_until_some_vector returns how many words compare with their own values",
+    }
+}
+
 fn asking(bench: &Bench<'_>) -> Result<()> {
     macro_rules! ask {
         ($bench:expr, $ty:ident, $case:expr) => {{
@@ -148,7 +168,8 @@ fn asking(bench: &Bench<'_>) -> Result<()> {
             for (i, &value) in case.held.iter().enumerate() {
                 words.set(i, value)?;
             }
-            let (status, values) = (shmem.alloc_from_slice(&case.status)?, shmem.alloc_from_slice(&case.values)?);
+            let (status, values) =
+                (shmem.alloc_from_slice(&case.status)?, shmem.alloc_from_slice(&case.values)?);
             let indices = shmem.alloc_zeroed::<u64>(n)?;
             let answers = shmem.alloc_zeroed::<u64>(threads(scope::GRID))?;
             for (number, name) in bench.scopes() {
@@ -170,17 +191,33 @@ fn asking(bench: &Bench<'_>) -> Result<()> {
                     };
                     let last = case.last.unwrap_or(NONE);
                     $bench.row(
-                        "all, any and some answer by what holds of the words that are not ignored, the same to all threads",
+                        answer_rule(form),
                         what,
-                        || several::<$ty>::launch(
-                            shmem, TWO_BLOCKS, &words, &status, &values, &indices, &answers, number, form, case.cmp as u32, last,
-                        ),
+                        || {
+                            several::<$ty>::launch(
+                                shmem,
+                                TWO_BLOCKS,
+                                &words,
+                                &status,
+                                &values,
+                                &indices,
+                                &answers,
+                                number,
+                                form,
+                                case.cmp as u32,
+                                last,
+                            )
+                        },
                         || answers.read(),
                         |i| if i < threads(number) { answer } else { 77 },
                     )?;
                     let holding = if form & 3 == form::SOME { case.truth(vector).0 } else { vec![] };
                     $bench.row(
-                        "some lists the indices that hold, growing, and writes no more",
+                        if form & form::WAIT != 0 {
+                            "a wait for some lists the indices that hold, growing, and writes no more"
+                        } else {
+                            "a test for some lists the indices that hold, growing, and writes no more"
+                        },
                         what,
                         || Ok(()),
                         || indices.read(),
@@ -299,7 +336,11 @@ fn fairness(bench: &Bench<'_>) -> Result<()> {
             for (number, name) in bench.scopes() {
                 for waits in [0, 1] {
                     bench.row(
-                        "any takes the words that stay satisfied in turn",
+                        if waits != 0 {
+                            "a wait for any takes the words that stay satisfied in turn"
+                        } else {
+                            "a test for any takes the words that stay satisfied in turn"
+                        },
                         || format!("{name} scope, ready {ready:#b}, ignored {ignored:#b}, waits: {waits}"),
                         || fair::launch(shmem, TWO_BLOCKS, &words, &status, &order, number, waits),
                         || order.read(),
@@ -327,7 +368,11 @@ fn gathering(bench: &Bench<'_>) -> Result<()> {
                 taken.fill(0)?;
                 seen.fill(0)?;
                 bench.row(
-                    "what the signals of the returned words cover is visible to the whole scope",
+                    [
+                        "what the signals of all words cover is visible to the whole scope",
+                        "what the signal of the returned word covers is visible to the whole scope",
+                        "what the signals of the returned words cover is visible to the whole scope",
+                    ][(form & 3) as usize],
                     || format!("{kind}, {name} scope, turn {turn}"),
                     || {
                         gather::launch(

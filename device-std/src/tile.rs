@@ -3,7 +3,7 @@
 //! | field of a layout | made ready by | is |
 //! |---|---|---|
 //! | [`BulkTile<T, N>`] | [`Scoped::tile`] | a [`Tile`]: an array that puts send and gets fill without passing through registers |
-//! | [`BulkStage<BYTES>`] | [`Scoped::stage`] | a [`Stage`]: buffers through which [`put_staged`](Scoped::put_staged) and [`get_staged`](Scoped::get_staged) copy |
+//! | [`BulkStage`](crate::stage::BulkStage) | [`Scoped::stage`] | a [`Stage`](crate::stage::Stage): buffers through which [`put_staged`](Scoped::put_staged) and [`get_staged`](Scoped::get_staged) copy |
 //!
 //! That a copy goes through the engine follows from the type of what it is given, at compile time. On a device without
 //! the engine, and where addresses lie differently to the 16-byte grid, the same calls copy by loads and stores.

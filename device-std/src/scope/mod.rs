@@ -120,7 +120,7 @@ scopes!(OnTeam<C>, C: KernelContext);
 
 /// Grid scope, for kernels whose launch checks that the whole grid is resident. In the prelude.
 pub trait GridScope: Context {
-    /// All threads of the grid; all of them call together. Takes [`Collective`](crate::Collective), or it seen through a
+    /// All threads of the grid; all of them call together. Takes [`Collective`], or it seen through a
     /// team.
     #[inline(always)]
     fn grid(self) -> Scoped<Grid, Self>

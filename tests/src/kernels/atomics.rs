@@ -108,7 +108,7 @@ pub fn integer_operations<T: AtomicInteger + Send>(
     out.set(12, t.atomic_fetch(word, pe));
 }
 
-/// One thread: every operation of floating-point words on word 1 on `pe`; as [`integer_operations`].
+/// One thread: every operation of floating-point words on word 1 on `pe`; as `integer_operations`.
 #[nvshmem_kernel(instances(f32, f64, f16, bf16))]
 pub fn float_operations<T: AtomicWord + Send>(
     shmem: Shmem,

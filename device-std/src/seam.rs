@@ -2,8 +2,6 @@
 //! device it is nothing.
 
 use crate::abi::Operation;
-use crate::context::Context;
-use crate::scope::Scoped;
 
 /// Enters an operation. `bytes` is what the whole scope moves.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -19,14 +17,3 @@ pub(crate) fn operation(operation: Operation, offset: u64, bytes: u64, pe: u32) 
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub(crate) fn operation(_: Operation, _: u64, _: u64, _: u32) {}
-
-impl<S, C: Context> Scoped<S, C> {
-    /// Enters an operation on PE `pe` of this context, which the emulator is told by its number in the job.
-    #[inline(always)]
-    #[track_caller]
-    #[cfg_attr(target_arch = "nvptx64", expect(unused_variables, reason = "nothing to do here"))]
-    pub(crate) fn enter(self, what: Operation, offset: u64, bytes: u64, pe: u32) {
-        #[cfg(not(target_arch = "nvptx64"))]
-        operation(what, offset, bytes, self.context.named(pe));
-    }
-}

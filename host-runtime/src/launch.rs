@@ -5,6 +5,7 @@
 use crate::alloc::Allocation;
 use crate::driver::{Body, Launch, Queue};
 use crate::error::{Error, Result};
+use crate::formed::Teams;
 use crate::known::Described;
 use crate::ledger::Seat;
 use crate::pe::{Pe, State};
@@ -12,7 +13,6 @@ use crate::room::{known, take};
 use crate::shape::check_shape;
 use crate::shmem::Shmem;
 use crate::stream::Stream;
-use crate::team::Teams;
 use oxshmem_device::Team;
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::launch::{Kernel, LaunchConfig, Launcher, Named, ParamVisitor};

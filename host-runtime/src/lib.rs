@@ -75,6 +75,7 @@ mod event;
 mod exchange;
 mod failure;
 mod fault;
+mod formed;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -5,11 +5,12 @@ use crate::alloc::{Allocation, AllocationId, Heap};
 use crate::driver::{Device, Queue};
 use crate::error::{Error, Result};
 use crate::fault;
+use crate::formed::Teams;
 use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
 use crate::known::Kernels;
 use crate::ledger::{Held, Seat};
-use crate::team::Teams;
+
 use oxshmem_device::abi::{control, teams};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -97,7 +98,8 @@ impl State {
 }
 
 impl Pe {
-    /// Prepares a PE of this process: its streams and its peer table. Its control area is not ready yet.
+    /// Prepares a PE of this process: its streams and its peer table. Its control area is not ready yet, and its table of
+    /// teams is not written.
     pub(crate) fn new(job: &Arc<Job>, me: u32) -> Result<Arc<Self>> {
         let elsewhere = || Error::Config { what: format!("PE {me} does not belong to this process") };
         let device = job.device_of_pe.get(me as usize).cloned().flatten().ok_or_else(elsewhere)?;
@@ -117,7 +119,6 @@ impl Pe {
             state: Mutex::default(),
         });
         pe.lock().streams.push(Some(Slot::new(first, pe.seat(), 0)));
-        pe.first_teams()?;
         Ok(pe)
     }
 

@@ -45,7 +45,12 @@ impl Process {
     }
 
     fn of(job: Arc<Job>) -> Result<Self> {
-        let pes: Vec<Arc<Pe>> = job.own_pes().map(|me| Pe::new(&job, me)).collect::<Result<_>>()?;
+        let pe = |me| {
+            let pe = Pe::new(&job, me)?;
+            pe.first_teams()?;
+            Ok(pe)
+        };
+        let pes: Vec<Arc<Pe>> = job.own_pes().map(pe).collect::<Result<_>>()?;
         let stop = job.stop.clone();
         job.group.on_failure(Box::new(move |failed| stop.now(failed)));
         Ok(Self { job, pes })

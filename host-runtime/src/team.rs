@@ -10,6 +10,7 @@
 //! | `formed` | whether the entry could be written | the team is there on all members, or on none |
 
 use crate::error::{Error, Result};
+use crate::formed::Formed;
 use crate::pe::Pe;
 use crate::shmem::Shmem;
 use oxshmem_device::Team as Handle;
@@ -56,50 +57,6 @@ const DESTROY: &str = "team_destroy";
 pub struct Team {
     pe: Arc<Pe>,
     formed: Arc<Formed>,
-}
-
-/// A team as one of its PEs keeps it.
-#[derive(Debug)]
-struct Formed {
-    handle: Handle,
-    /// The job's numbers of its PEs.
-    pes: Vec<u32>,
-    /// This PE's number in it.
-    my_pe: u32,
-    /// Device address of `pes`, or 0 if they are evenly spaced.
-    list: u64,
-}
-
-/// The teams of a PE.
-#[derive(Debug, Default)]
-pub(crate) struct Teams {
-    /// By slot.
-    slots: Vec<Option<Arc<Formed>>>,
-    /// Not less than the count in any handle that this PE has seen of a team of its own.
-    count: u32,
-}
-
-impl Teams {
-    /// Whether a launch may name it.
-    pub(crate) fn is_live(&self, team: Handle) -> bool {
-        team == Handle::NONE
-            || self
-                .slots
-                .get(team.slot() as usize)
-                .is_some_and(|slot| slot.as_ref().is_some_and(|formed| formed.handle == team))
-    }
-
-    /// Device memory that they hold.
-    pub(crate) fn lists(&self) -> impl Iterator<Item = u64> {
-        self.slots.iter().flatten().map(|formed| formed.list).filter(|list| *list != 0)
-    }
-
-    /// A bit for each slot that a new team may take.
-    fn free(&self) -> u64 {
-        let taken = (0..).zip(&self.slots).filter(|(_, slot)| slot.is_some());
-        let predefined = (1 << teams::FIRST_FREE) - 1;
-        !taken.fold(predefined, |bits, (slot, _): (u32, _)| bits | 1 << slot)
-    }
 }
 
 /// What a PE brings to a call over a team.

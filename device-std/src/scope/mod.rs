@@ -28,6 +28,17 @@ pub struct Scoped<S, C> {
     pub(crate) scope: S,
 }
 
+impl<S, C: Context> Scoped<S, C> {
+    /// Enters an operation on PE `pe` of this context, which the emulator is told by its number in the job.
+    #[inline(always)]
+    #[track_caller]
+    #[cfg_attr(target_arch = "nvptx64", expect(unused_variables, reason = "nothing to do here"))]
+    pub(crate) fn enter(self, what: Operation, offset: u64, bytes: u64, pe: u32) {
+        #[cfg(not(target_arch = "nvptx64"))]
+        crate::seam::operation(what, offset, bytes, self.context.named(pe));
+    }
+}
+
 impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     pub(crate) fn new(context: C, scope: S) -> Self {

@@ -6,9 +6,6 @@ pub mod kernels;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod conformance;
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub mod faults;
-
 oxshmem_device::kernels!();
 
 /// The guide's and the README's code, compiled and run.

@@ -15,8 +15,16 @@ pub const PLAIN_PROGRAMS: &[&str] = &[LAUNCHER, "startup"];
 pub const LAUNCHER: &str = "oxshmem-run";
 
 /// The packages that all of them come from, and the runner.
-pub const PACKAGES: &[&str] =
-    &["ring-shift", "jacobi", "oxshmem-tests", "oxshmem-litmus", "oxshmem-perf", LAUNCHER, "xtask"];
+pub const PACKAGES: &[&str] = &[
+    "ring-shift",
+    "jacobi",
+    "oxshmem-tests",
+    "oxshmem-programs",
+    "oxshmem-litmus",
+    "oxshmem-perf",
+    LAUNCHER,
+    "xtask",
+];
 
 /// What is read off a step's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 
 use oxshmem::{Config, Error};
 use oxshmem_device::LaunchConfig;
-use oxshmem_tests::kernels::failures::wait_for_ever;
-use oxshmem_tests::kernels::ordering::barrier_rounds;
-use oxshmem_tests::kernels::scope;
+use oxshmem_programs::kernels::failures::wait_for_ever;
+use oxshmem_programs::kernels::ordering::barrier_rounds;
+use oxshmem_programs::kernels::scope;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 

@@ -4,8 +4,8 @@
 //! `teams [STATUS]`, with at least 3 PEs: with a status, a kernel of the last PE ends the job with it at the end.
 
 use oxshmem::{Config, Error, LaunchConfig, Reach, Result, Shmem, SymVec, Team};
-use oxshmem_tests::kernels::scope;
-use oxshmem_tests::kernels::teams::{exit_job, ring};
+use oxshmem_programs::kernels::scope;
+use oxshmem_programs::kernels::teams::{exit_job, ring};
 use std::process::ExitCode;
 use std::time::Duration;
 

@@ -1,0 +1,5 @@
+//! Compiles this package's kernels for the device.
+
+fn main() {
+    oxshmem_builder::build();
+}

@@ -1,0 +1,7 @@
+//! What the PEs of a job learn when one of them dies, at every point where it may: see `oxshmem_programs::faults`.
+//!
+//! `faults [ROW]` runs the rows whose name contains ROW, all without it; `OXSHMEM_DEVICE` says on what.
+
+fn main() -> std::process::ExitCode {
+    oxshmem_programs::faults::main()
+}

@@ -1,0 +1,12 @@
+//! The kernels: some of the conformance suite's sources.
+
+#[path = "../../../src/kernels/failures.rs"]
+pub mod failures;
+#[path = "../../../src/kernels/ordering.rs"]
+pub mod ordering;
+#[path = "../../../src/kernels/scope.rs"]
+pub mod scope;
+#[path = "../../../src/kernels/teams.rs"]
+pub mod teams;
+
+pub(crate) use scope::at_scope;

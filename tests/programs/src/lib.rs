@@ -1,0 +1,9 @@
+//! Programs that test oxshmem from outside. A package of their own, so that they carry few kernels: those that they launch,
+//! whose sources are the conformance suite's.
+
+pub mod kernels;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod faults;
+
+oxshmem_device::kernels!();

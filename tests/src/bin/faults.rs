@@ -1,7 +1,0 @@
-//! What the PEs of a job learn when one of them dies, at every point where it may: see `oxshmem_tests::faults`.
-//!
-//! `faults [ROW]` runs the rows whose name contains ROW, all without it; `OXSHMEM_DEVICE` says on what.
-
-fn main() -> std::process::ExitCode {
-    oxshmem_tests::faults::main()
-}

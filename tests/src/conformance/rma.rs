@@ -265,6 +265,16 @@ fn to_self(bench: &Bench<'_>) -> Result<()> {
             |i| u64::value(me, i, 77),
         )?;
     }
+    for (number, name) in bench.scopes() {
+        dst.write(&(0..ROOM).map(|i| u64::value(me, i, 78)).collect::<Vec<_>>())?;
+        bench.row(
+            "source and target may be the same range",
+            || format!("{name} scope"),
+            || put::<u64>::launch(bench.shmem, TWO_BLOCKS, &dst, &dst, number, me),
+            || dst.read(),
+            |i| u64::value(me, i, 78),
+        )?;
+    }
     let node = bench.shmem.alloc_atomics::<u32>(3, Reach::Node)?;
     bench.row(
         "a handle keeps its reach",

@@ -129,13 +129,6 @@ pub(crate) mod sealed {
             (self.address(), u64::from(self.len()))
         }
     }
-    impl<T: Pod> Buffer<T> for &SharedSlice<T> {
-        type Space = SharedSpace;
-        #[inline(always)]
-        fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
-            (self.address(), u64::from(self.len()))
-        }
-    }
     impl<T: Pod, S> Buffer<T> for Tile<T, S> {
         type Space = SharedSpace;
         const ENGINE: bool = true;
@@ -152,49 +145,43 @@ pub(crate) mod sealed {
             Tile::loading(self, issued);
         }
     }
-    impl<T: Pod, S> Buffer<T> for &Tile<T, S> {
-        type Space = SharedSpace;
-        const ENGINE: bool = true;
+    impl<T: Pod> Buffer<T> for [T] {
+        type Space = PrivateSpace;
         #[inline(always)]
         fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
-            (self.address(), u64::from(self.len()))
+            (self.as_ptr() as u64, self.len() as u64)
         }
     }
-    impl<T: Pod, S> Buffer<T> for &mut Tile<T, S> {
-        type Space = SharedSpace;
-        const ENGINE: bool = true;
+    impl<T: Pod, const N: usize> Buffer<T> for [T; N] {
+        type Space = PrivateSpace;
         #[inline(always)]
         fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
-            (self.address(), u64::from(self.len()))
+            (self.as_ptr() as u64, N as u64)
+        }
+    }
+    impl<T, B: Buffer<T> + ?Sized> Buffer<T> for &B {
+        type Space = B::Space;
+        const ENGINE: bool = B::ENGINE;
+        #[inline(always)]
+        fn resolve(&self, shmem: Shmem, operation: Operation) -> (u64, u64) {
+            B::resolve(self, shmem, operation)
+        }
+    }
+    impl<T, B: Buffer<T> + ?Sized> Buffer<T> for &mut B {
+        type Space = B::Space;
+        const ENGINE: bool = B::ENGINE;
+        #[inline(always)]
+        fn resolve(&self, shmem: Shmem, operation: Operation) -> (u64, u64) {
+            B::resolve(self, shmem, operation)
         }
         #[inline(always)]
         fn barrier(&self) -> u64 {
-            Tile::barrier(self)
+            B::barrier(self)
         }
         #[inline(always)]
         fn loading(&mut self, issued: bool) {
-            Tile::loading(self, issued);
+            B::loading(self, issued);
         }
-    }
-
-    macro_rules! private {
-        ($([$($generics:tt)*] $ty:ty;)*) => {
-            $(
-                impl<T: Pod, $($generics)*> Buffer<T> for $ty {
-                    type Space = PrivateSpace;
-                    #[inline(always)]
-                    fn resolve(&self, _: Shmem, _: Operation) -> (u64, u64) {
-                        (self.as_ptr() as u64, self.len() as u64)
-                    }
-                }
-            )*
-        };
-    }
-    private! {
-        [] &[T];
-        [] &mut [T];
-        [const N: usize] &[T; N];
-        [const N: usize] &mut [T; N];
     }
 }
 
@@ -217,53 +204,28 @@ impl<T: Pod, S: WithinBlock> Destination<T, S> for &mut Tile<T, S> {
 impl<T: Pod> Destination<T, Thread> for &mut [T] {}
 impl<T: Pod, const N: usize> Destination<T, Thread> for &mut [T; N] {}
 
-macro_rules! pending {
-    ($([$($generics:tt)*] $ty:ty, $scope:ty, $lend:ident;)*) => {
+macro_rules! lends {
+    ($([$($generics:tt)*] $ty:ty, $scope:ty, $lend:ident => $request:ty, $make:expr;)*) => {
         $(
             impl<T: Pod, $($generics)*> $lend<T, $scope> for $ty {
-                type Request = Pending;
+                type Request = $request;
                 #[inline(always)]
-                fn lend(self) -> Pending {
-                    Pending
+                fn lend(self) -> $request {
+                    $make(self)
                 }
             }
         )*
     };
 }
-pending! {
-    [S: Scope] Sym<[T]>, S, LendSource;
-    [S: Scope] Global<[T]>, S, LendSource;
-    [] &[T], Thread, LendSource;
-    [const N: usize] &[T; N], Thread, LendSource;
-    [S: Scope] Sym<[T]>, S, LendDestination;
-    [S: Scope] Global<[T]>, S, LendDestination;
-}
-
-impl<T: Pod, S: WithinBlock> LendSource<T, S> for SharedSlice<T> {
-    type Request = PutRequest<Self, S>;
-    #[inline(always)]
-    fn lend(self) -> PutRequest<Self, S> {
-        PutRequest::new(self)
-    }
-}
-impl<T: Pod, S: WithinBlock> LendSource<T, S> for Tile<T, S> {
-    type Request = PutRequest<Self, S>;
-    #[inline(always)]
-    fn lend(self) -> PutRequest<Self, S> {
-        PutRequest::new(self)
-    }
-}
-impl<T: Pod, S: WithinBlock> LendDestination<T, S> for SharedSlice<T> {
-    type Request = GetRequest<Self, S>;
-    #[inline(always)]
-    fn lend(self) -> GetRequest<Self, S> {
-        GetRequest::new(self)
-    }
-}
-impl<T: Pod, S: WithinBlock> LendDestination<T, S> for Tile<T, S> {
-    type Request = GetRequest<Self, S>;
-    #[inline(always)]
-    fn lend(self) -> GetRequest<Self, S> {
-        GetRequest::new(self)
-    }
+lends! {
+    [S: Scope] Sym<[T]>, S, LendSource => Pending, Pending::of;
+    [S: Scope] Global<[T]>, S, LendSource => Pending, Pending::of;
+    [] &[T], Thread, LendSource => Pending, Pending::of;
+    [const N: usize] &[T; N], Thread, LendSource => Pending, Pending::of;
+    [S: WithinBlock] SharedSlice<T>, S, LendSource => PutRequest<Self, S>, PutRequest::new;
+    [S: WithinBlock] Tile<T, S>, S, LendSource => PutRequest<Self, S>, PutRequest::new;
+    [S: Scope] Sym<[T]>, S, LendDestination => Pending, Pending::of;
+    [S: Scope] Global<[T]>, S, LendDestination => Pending, Pending::of;
+    [S: WithinBlock] SharedSlice<T>, S, LendDestination => GetRequest<Self, S>, GetRequest::new;
+    [S: WithinBlock] Tile<T, S>, S, LendDestination => GetRequest<Self, S>, GetRequest::new;
 }

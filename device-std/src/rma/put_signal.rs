@@ -7,6 +7,7 @@
 //! | the bulk engine's stores are complete; scope barrier | all | all stores reach the leader |
 //! | `st.release.sys` / `red.release.sys.add` of the signal | leader | whoever acquires the signal sees the data |
 
+use super::buffer::sealed::Buffer;
 use super::{LendSource, Source, bytes_of};
 use crate::abi::Operation;
 use crate::context::Context;
@@ -29,13 +30,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         op: SignalOp,
         pe: u32,
     ) {
-        self.enter(Operation::PutSignal, target.offset(), bytes_of(target), pe);
-        let word = self.remote(signal.opaque().span(), pe, Operation::PutSignal);
-        self.put_data(target, &source, pe, Operation::PutSignal);
-        self.settle();
-        if self.is_leader() {
-            release(word, op);
-        }
+        self.put_then_signal(target, &source, (signal, op), pe, Operation::PutSignal);
     }
 
     /// As [`put_signal`](Self::put_signal), but the source is in use as that of a [`put_nbi`](Self::put_nbi): until
@@ -50,13 +45,26 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         op: SignalOp,
         pe: u32,
     ) -> B::Request {
-        self.enter(Operation::PutSignalNbi, target.offset(), bytes_of(target), pe);
-        let word = self.remote(signal.opaque().span(), pe, Operation::PutSignalNbi);
-        self.put_data(target, &source, pe, Operation::PutSignalNbi);
+        self.put_then_signal(target, &source, (signal, op), pe, Operation::PutSignalNbi);
+        source.lend()
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn put_then_signal<T: Data, B: Buffer<T>>(
+        self,
+        target: Sym<[T]>,
+        source: &B,
+        (signal, op): (Sym<Signal>, SignalOp),
+        pe: u32,
+        operation: Operation,
+    ) {
+        self.enter(operation, target.offset(), bytes_of(target), pe);
+        let word = self.remote(signal.opaque().span(), pe, operation);
+        self.put_data(target, source, pe, operation);
         self.settle();
         if self.is_leader() {
             release(word, op);
         }
-        source.lend()
     }
 }

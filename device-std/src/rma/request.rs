@@ -23,6 +23,13 @@ use core::mem::ManuallyDrop;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending;
 
+impl Pending {
+    #[inline(always)]
+    pub(super) fn of<B>(_: B) -> Self {
+        Self
+    }
+}
+
 /// A non-blocking put that reads memory of the block.
 #[must_use = "the put's source is in use until `flush` or `quiet` of this request gives it back"]
 #[derive(Debug)]

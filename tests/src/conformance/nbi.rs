@@ -1,45 +1,23 @@
 //! Non-blocking puts and gets: what completes them, and what may be done when.
 
-use super::suite::{Bench, ROOM, TWO_BLOCKS};
+use super::element::Element;
+use super::suite::{Bench, ROOM, TWO_BLOCKS, Vecs};
 use crate::kernels::nbi::*;
-use oxshmem::{Result, SymVec};
+use oxshmem::Result;
 
 /// Counts and starts of target and source.
 const SHAPES: [(usize, usize, usize); 5] = [(0, 0, 0), (1, 0, 3), (61, 1, 2), (512, 4, 4), (1000, 5, 0)];
 
 /// Every rule of this file.
 pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
-    let (dst, src, seen) = (bench.symmetric::<u32>()?, bench.symmetric::<u32>()?, bench.symmetric::<u32>()?);
-    let vecs = Vecs { dst, src, seen };
+    let vecs = Vecs::new(bench.shmem, ROOM)?;
     quiet(bench, &vecs)?;
     flush(bench, &vecs)?;
     gets(bench, &vecs)?;
     with_signal(bench, &vecs)?;
     fences(bench, &vecs)?;
     syncs(bench, &vecs)?;
-    for vec in [vecs.dst, vecs.src, vecs.seen] {
-        bench.shmem.free(vec)?;
-    }
-    Ok(())
-}
-
-struct Vecs {
-    dst: SymVec<u32>,
-    src: SymVec<u32>,
-    seen: SymVec<u32>,
-}
-
-impl Vecs {
-    /// The source is `pe`'s and `round`'s, the others are zero.
-    fn fill(&self, pe: u32, round: u32) -> Result<()> {
-        self.src.write(&(0..ROOM).map(|i| value(pe, i, round)).collect::<Vec<_>>())?;
-        self.dst.fill(0)?;
-        self.seen.fill(0)
-    }
-}
-
-fn value(pe: u32, i: usize, round: u32) -> u32 {
-    ((pe + 1) << 20 ^ (i as u32) << 4 ^ round).wrapping_mul(0x9e37_79b1) | 1
+    vecs.free(bench.shmem)
 }
 
 fn quiet(bench: &Bench<'_>, vecs: &Vecs) -> Result<()> {
@@ -72,7 +50,7 @@ fn quiet(bench: &Bench<'_>, vecs: &Vecs) -> Result<()> {
                         )
                     },
                     || vecs.seen.read(),
-                    |i| if i < count { value(prev, i + from, number) } else { 0 },
+                    |i| if i < count { u32::value(prev, i + from, number) } else { 0 },
                 )?;
             }
         }
@@ -85,13 +63,13 @@ fn flush(bench: &Bench<'_>, vecs: &Vecs) -> Result<()> {
     let local = bench.local::<u32>(ROOM)?;
     for (number, name) in bench.scopes() {
         vecs.fill(me, number)?;
-        local.write(&(0..ROOM).map(|i| value(me, i, number)).collect::<Vec<_>>())?;
+        local.write(&(0..ROOM).map(|i| u32::value(me, i, number)).collect::<Vec<_>>())?;
         bench.row(
             "after flush the source of a put_nbi may be written",
             || format!("{name} scope"),
             || put_nbi_flush::launch(bench.shmem, TWO_BLOCKS, &vecs.dst, &local, number, next),
             || vecs.dst.read(),
-            |i| value(prev, i, number),
+            |i| u32::value(prev, i, number),
         )?;
     }
     Ok(())
@@ -112,7 +90,7 @@ fn gets(bench: &Bench<'_>, vecs: &Vecs) -> Result<()> {
                 || vecs.dst.read(),
                 |i| {
                     let inside = i >= to && i < to + count;
-                    if inside { value(next, i - to + from, number).wrapping_add(1) } else { 0 }
+                    if inside { u32::value(next, i - to + from, number).wrapping_add(1) } else { 0 }
                 },
             )?;
         }
@@ -150,7 +128,7 @@ fn with_signal(bench: &Bench<'_>, vecs: &Vecs) -> Result<()> {
                         )
                     },
                     || vecs.seen.read(),
-                    |i| if i < count { value(prev, i + from, number) } else { 0 },
+                    |i| if i < count { u32::value(prev, i + from, number) } else { 0 },
                 )?;
             }
         }
@@ -171,7 +149,7 @@ fn fences(bench: &Bench<'_>, vecs: &Vecs) -> Result<()> {
                 pe_fence::launch(bench.shmem, TWO_BLOCKS, dst, src, seen, bench.signals.at(1), number)
             },
             || vecs.seen.read(),
-            |i| if i < ROOM / 2 { value(prev, i, number) } else { 0 },
+            |i| if i < ROOM / 2 { u32::value(prev, i, number) } else { 0 },
         )?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! put, get, p, g and put_signal: the right bytes arrive, and no others change.
 
 use super::element::Element;
-use super::suite::{Bench, RAGGED, ROOM, TWO_BLOCKS};
+use super::suite::{Bench, RAGGED, ROOM, TWO_BLOCKS, Vecs};
 use crate::kernels::rma::*;
 use oxshmem::Result;
 use oxshmem_device::Reach;
@@ -188,14 +188,12 @@ fn other_buffers(bench: &Bench<'_>) -> Result<()> {
 }
 
 fn with_signal(bench: &Bench<'_>) -> Result<()> {
-    let (src, dst, seen) = (bench.symmetric::<u32>()?, bench.symmetric::<u32>()?, bench.symmetric::<u32>()?);
+    let vecs = Vecs::new(bench.shmem, ROOM)?;
     let ((next, prev), me) = (bench.neighbours(), bench.shmem.my_pe());
     for (number, name) in bench.scopes() {
         for (count, from, to) in SHAPES {
             for add in [0, 1] {
-                src.write(&(0..ROOM).map(|i| u32::value(me, i, number + add)).collect::<Vec<_>>())?;
-                dst.fill(0)?;
-                seen.fill(0)?;
+                vecs.fill(me, number + add)?;
                 bench.reset_signals()?;
                 let value = if add == 0 { u64::MAX - 5 } else { 3 };
                 let range = |vec: &oxshmem::SymVec<u32>, start: usize| vec.slice(start, count);
@@ -212,7 +210,7 @@ fn with_signal(bench: &Bench<'_>) -> Result<()> {
                         )
                     },
                     || {
-                        let (dst, src, seen) = (range(&dst, to), range(&src, from), range(&seen, 0));
+                        let (dst, src, seen) = (range(&vecs.dst, to), range(&vecs.src, from), range(&vecs.seen, 0));
                         let signal = bench.signals.at(1);
                         put_signal::launch(
                             bench.shmem,
@@ -227,7 +225,7 @@ fn with_signal(bench: &Bench<'_>) -> Result<()> {
                             next,
                         )
                     },
-                    || Ok(seen.read()?[..count].to_vec()),
+                    || Ok(vecs.seen.read()?[..count].to_vec()),
                     |i| u32::value(prev, i + from, number + add),
                 )?;
                 bench.row(
@@ -244,10 +242,7 @@ fn with_signal(bench: &Bench<'_>) -> Result<()> {
             }
         }
     }
-    for vec in [src, dst, seen] {
-        bench.shmem.free(vec)?;
-    }
-    Ok(())
+    vecs.free(bench.shmem)
 }
 
 /// A PE may name itself.

@@ -1,6 +1,7 @@
 //! What the rules share: the report, the buffers, and launching on every PE.
 
 use super::coverage::Coverage;
+use super::element::Element;
 use crate::kernels::scope;
 use oxshmem::{DeviceVec, Result, Shmem, SymVec};
 use oxshmem_device::bytemuck::Pod;
@@ -163,6 +164,36 @@ impl<'a> Bench<'a> {
     /// Local zeros.
     pub(super) fn local<T: Pod>(&self, elements: usize) -> Result<DeviceVec<T>> {
         self.shmem.device_zeroed(elements)
+    }
+}
+
+/// Three symmetric vectors of one length: a source, where it is sent, and what a kernel saw there.
+pub(super) struct Vecs {
+    /// Where.
+    pub dst: SymVec<u32>,
+    /// From where.
+    pub src: SymVec<u32>,
+    /// What was seen.
+    pub seen: SymVec<u32>,
+}
+
+impl Vecs {
+    /// Allocates; collective.
+    pub(super) fn new(shmem: &Shmem, len: usize) -> Result<Self> {
+        let vec = || shmem.alloc_zeroed::<u32>(len);
+        Ok(Self { dst: vec()?, src: vec()?, seen: vec()? })
+    }
+
+    /// The source is `pe`'s and `round`'s, the others are zero.
+    pub(super) fn fill(&self, pe: u32, round: u32) -> Result<()> {
+        self.src.write(&(0..self.src.len()).map(|i| u32::value(pe, i, round)).collect::<Vec<_>>())?;
+        self.dst.fill(0)?;
+        self.seen.fill(0)
+    }
+
+    /// Frees; collective.
+    pub(super) fn free(self, shmem: &Shmem) -> Result<()> {
+        [self.dst, self.src, self.seen].into_iter().try_for_each(|vec| shmem.free(vec))
     }
 }
 

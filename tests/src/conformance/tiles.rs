@@ -1,10 +1,10 @@
 //! Shared memory, the bulk copy engine, and the requests that lend it.
 
 use super::element::Element;
-use super::suite::Bench;
+use super::suite::{Bench, Vecs};
 use crate::kernels::scope;
 use crate::kernels::tiles::*;
-use oxshmem::{Result, SymVec};
+use oxshmem::Result;
 use oxshmem_device::bytemuck::Pod;
 use oxshmem_device::{LaunchConfig, bf16, f16};
 
@@ -17,16 +17,12 @@ const ROOM: usize = 2 * TILE;
 
 /// Every rule of this file.
 pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
-    let vecs = [(); 3].map(|()| bench.shmem.alloc_zeroed::<u32>(ROOM));
-    let [dst, src, seen] = vecs;
-    let vecs = Vecs { dst: dst?, src: src?, seen: seen? };
+    let vecs = Vecs::new(bench.shmem, ROOM)?;
     there_and_back(bench, &vecs)?;
     in_flight(bench, &vecs)?;
     dropped(bench, &vecs)?;
     with_signal(bench, &vecs)?;
-    for vec in [vecs.dst, vecs.src, vecs.seen] {
-        bench.shmem.free(vec)?;
-    }
+    vecs.free(bench.shmem)?;
     macro_rules! stages {
         ($($ty:ty)*) => {$(
             through_a_stage::<$ty>(bench, |b, dst, src, get, scope, pe| {
@@ -78,20 +74,6 @@ fn added<T: Pod + PartialEq + std::fmt::Debug>(
     }
     bench.shmem.free(src)?;
     bench.shmem.free(dst)
-}
-
-struct Vecs {
-    dst: SymVec<u32>,
-    src: SymVec<u32>,
-    seen: SymVec<u32>,
-}
-
-impl Vecs {
-    fn fill(&self, pe: u32, round: u32) -> Result<()> {
-        self.src.write(&(0..ROOM).map(|i| u32::value(pe, i, round)).collect::<Vec<_>>())?;
-        self.dst.fill(0)?;
-        self.seen.fill(0)
-    }
 }
 
 /// Where a tile lies in the heap: on the 16-byte grid, where the engine moves it, and off it.

@@ -202,6 +202,8 @@ numbered! {
         NotInTeam = 7 => "not in the team",
         /// A kernel asked for the end of the job.
         GlobalExit = 8 => "global exit",
+        /// A stride, or a number of warps, is 0.
+        Zero = 9 => "zero where it cannot be",
     }
 }
 
@@ -246,6 +248,8 @@ numbered! {
         TestSome = 25 => "test_some",
         /// `ptr`, and the accesses through what it returned.
         Ptr = 26 => "ptr",
+        /// The bulk copy engine's load into shared memory.
+        BulkLoad = 27 => "bulk copy into shared memory",
         /// `fence`.
         Fence = 12 => "fence",
         /// `quiet`.

@@ -36,10 +36,16 @@ pub struct BulkTile<T, const N: usize> {
 }
 
 /// The memory of a [`Tile`], before it is made ready.
-#[derive(Debug)]
 pub struct TileMemory<T> {
     data: SharedSlice<T>,
     barrier: u64,
+}
+
+// Not derived: `T` need not be `Debug`.
+impl<T> core::fmt::Debug for TileMemory<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("TileMemory").field("data", &self.data).finish_non_exhaustive()
+    }
 }
 
 impl<T: Pod, const N: usize> SharedField for BulkTile<T, N> {
@@ -95,12 +101,17 @@ pub(crate) struct Phase {
 
 /// Shared memory of one scope that the bulk engine reads and writes. Reads and writes of single elements are those of
 /// [`SharedSlice`].
-#[derive(Debug)]
 pub struct Tile<T, S> {
     data: SharedSlice<T>,
     barrier: u64,
     phase: Phase,
     scope: PhantomData<fn(S)>,
+}
+
+impl<T, S> core::fmt::Debug for Tile<T, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Tile").field("data", &self.data).finish_non_exhaustive()
+    }
 }
 
 impl<T, S> core::ops::Deref for Tile<T, S> {
@@ -164,5 +175,18 @@ pub(crate) fn arrived(shmem: Shmem, barrier: u64, parity: u32) -> Polled {
 /// The engine's copy did not come.
 #[inline(always)]
 pub(crate) fn late(shmem: Shmem) -> Fault {
-    Fault { peer: shmem.my_pe(), ..Fault::new(Cause::Deadline, Operation::Get) }
+    Fault { peer: shmem.my_pe(), ..Fault::new(Cause::Deadline, Operation::BulkLoad) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_tile_holds_need_not_be_printed() {
+        struct Silent;
+        const fn printed<T: core::fmt::Debug>() {}
+        printed::<TileMemory<Silent>>();
+        printed::<Tile<Silent, crate::scope::Block>>();
+    }
 }

@@ -99,19 +99,19 @@ pub fn shuffle<T: Shuffle>(value: T, lane: u32) -> T {
     each_half(value, |half| warp::shuffle_idx(mask(), half, lane))
 }
 
-/// The value of the lane `delta` above; past lane 31, the own one.
+/// The value of the lane `delta`, modulo 32, above; past lane 31, the own one. (PTX ISA, `shfl.sync`.)
 #[inline(always)]
 pub fn shuffle_down<T: Shuffle>(value: T, delta: u32) -> T {
     each_half(value, |half| warp::shuffle_down(mask(), half, delta))
 }
 
-/// The value of the lane `delta` below; before lane 0, the own one.
+/// The value of the lane `delta`, modulo 32, below; before lane 0, the own one. (PTX ISA, `shfl.sync`.)
 #[inline(always)]
 pub fn shuffle_up<T: Shuffle>(value: T, delta: u32) -> T {
     each_half(value, |half| warp::shuffle_up(mask(), half, delta))
 }
 
-/// The value of the lane whose number differs in `bits`.
+/// The value of the lane whose number differs in the lower five of `bits`.
 #[inline(always)]
 pub fn shuffle_xor<T: Shuffle>(value: T, bits: u32) -> T {
     each_half(value, |half| warp::shuffle_xor(mask(), half, bits))

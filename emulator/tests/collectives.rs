@@ -171,3 +171,14 @@ fn shared_memory_belongs_to_one_block_and_starts_poisoned() {
     job.pes[0].stream.launch(launch).expect("a launch");
     job.finish();
 }
+
+#[test]
+fn shuffles_take_their_operand_modulo_32() {
+    one_block(32, |_| {
+        let lane = warp::lane();
+        assert_eq!(warp::shuffle_xor(lane, u32::MAX), 31 - lane);
+        assert_eq!(warp::shuffle_up(lane, 33), if lane == 0 { 0 } else { lane - 1 });
+        assert_eq!(warp::shuffle_down(lane, u32::MAX), if lane == 0 { 31 } else { lane });
+        assert_eq!(warp::shuffle(lane, 40), 8);
+    });
+}

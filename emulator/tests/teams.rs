@@ -65,3 +65,25 @@ fn a_pe_beyond_the_team_is_refused_with_the_teams_size() {
     assert_eq!((record.cause, record.operation), (Cause::PeOutOfRange as u32, Operation::P as u32));
     assert_eq!((record.expected, record.seen), (2, 2));
 }
+
+#[test]
+fn a_source_that_is_too_short_is_that_of_the_pe_by_the_jobs_number() {
+    for (scope, operation) in [(1, Operation::GetNbi), (32, Operation::G)] {
+        let job = Job::devices(3);
+        let team = Team::from_parts(5, 2, 1, 1);
+        job.write_team(5, entry(1, 2, (2, -1), 0, team));
+        job.launch(1, (1, scope), move |shmem| {
+            let (on_team, short) = (shmem.team(team), slice::<u32>(0, 7));
+            if scope == 1 {
+                on_team.thread().get_array_nbi::<u32, 8>(short, 0).quiet(on_team.thread());
+            } else {
+                on_team.warp().g(short, 0);
+            }
+            unreachable!("the kernel has ended");
+        });
+        job.finish();
+        let record = job.record(1);
+        assert_eq!((record.cause, record.operation), (Cause::LengthMismatch as u32, operation as u32));
+        assert_eq!((record.peer, record.seen), (2, 7));
+    }
+}

@@ -135,8 +135,15 @@ impl Display for Failure {
             // These causes name no word of the heap.
             _ if matches!(
                 self.cause,
-                Cause::IndexOutOfRange | Cause::SharedMemory | Cause::NotInTeam | Cause::GlobalExit
+                Cause::IndexOutOfRange
+                    | Cause::SharedMemory
+                    | Cause::NotInTeam
+                    | Cause::GlobalExit
+                    | Cause::Zero
             ) => {}
+            // Nor do lists, and these operations.
+            _ if self.cause == Cause::LengthMismatch && waits_for_several(self.operation) => {}
+            (_, Operation::WarpsSync | Operation::BulkLoad) => {}
             (Place::Control(what), _) => write!(f, " on the {what} word at heap offset {:#x}", self.offset)?,
             (Place::Allocation { number, holds, element }, operation) => {
                 let word =
@@ -148,16 +155,20 @@ impl Display for Failure {
         }
         match (self.cause, self.peer) {
             (Cause::Deadline, Some(peer)) if peer != self.pe => write!(f, " from PE {peer}")?,
-            (Cause::LengthMismatch | Cause::IndexOutOfRange, Some(peer)) if peer != self.pe => {
+            (Cause::LengthMismatch | Cause::IndexOutOfRange | Cause::Zero, Some(peer)) if peer != self.pe => {
                 write!(f, " with PE {peer}")?;
             }
             _ => {}
         }
         match self.cause {
-            // A grid barrier waits two deadlines: a block may wait one before it comes.
-            Cause::Deadline if self.operation == Operation::GridSync => {
-                write!(f, ": {} of {} blocks had come; ", self.seen, self.expected)?;
+            // A barrier waits two deadlines: who comes to it may wait one before.
+            Cause::Deadline if matches!(self.operation, Operation::GridSync | Operation::WarpsSync) => {
+                let who = if self.operation == Operation::GridSync { "blocks" } else { "warps" };
+                write!(f, ": {} of {} {who} had come; ", self.seen, self.expected)?;
                 write!(f, "{} s, twice the deadline, expired", 2.0 * self.deadline.as_secs_f64())?;
+            }
+            Cause::Deadline if self.operation == Operation::BulkLoad => {
+                write!(f, " did not arrive; deadline {} s expired", self.deadline.as_secs_f64())?;
             }
             Cause::Deadline => {
                 let cmp = self.cmp.unwrap_or(Cmp::Eq).symbol();
@@ -191,6 +202,10 @@ impl Display for Failure {
             Cause::SharedMemory => {
                 write!(f, ": the kernel uses {} bytes, its launch gave {}", self.expected, self.seen)?;
             }
+            Cause::Zero if self.operation == Operation::WarpsSync => {
+                write!(f, ": groups of 0 warps were asked for")?;
+            }
+            Cause::Zero => write!(f, ": a stride of 0 was asked for")?,
             other => write!(f, ": {other}")?,
         }
         match self.kernel {
@@ -286,6 +301,32 @@ mod tests {
     fn a_list_that_does_not_go_with_its_words_says_both_lengths() {
         let failure = failure(Cause::LengthMismatch, Operation::TestSome, 8, 5);
         assert!(failure.to_string().contains(": 8 words, and a list of 5 elements;"), "{failure}");
+    }
+
+    #[test]
+    fn what_names_no_word_of_the_heap_says_what_it_is_about() {
+        for (cause, operation, says) in [
+            (
+                Cause::Deadline,
+                Operation::WarpsSync,
+                "warps sync: 1 of 2 warps had come; 60 s, twice the deadline, expired;",
+            ),
+            (
+                Cause::Deadline,
+                Operation::BulkLoad,
+                "bulk copy into shared memory did not arrive; deadline 30 s expired;",
+            ),
+            (Cause::Zero, Operation::WarpsSync, "warps sync: groups of 0 warps were asked for;"),
+            (Cause::Zero, Operation::Iput, "iput: a stride of 0 was asked for;"),
+            (
+                Cause::LengthMismatch,
+                Operation::WaitUntilAll,
+                "wait_until_all: 2 words, and a list of 1 elements;",
+            ),
+        ] {
+            let failure = failure(cause, operation, 2, 1);
+            assert!(failure.to_string().contains(says), "{failure}");
+        }
     }
 
     #[test]

@@ -136,6 +136,8 @@ pub(crate) fn prepare(
     {
         slot.over(number - 1);
     }
+    // Before it can fail. A launch that does not start leaves its number to the next one.
+    pe.job.board.remember(pe.me, number as u32, slot as u32, kernel.symbol);
     if let Err(error) = start(&Slots(state), slot, &launch) {
         state.note_failure(&error);
         if let (Some(taken), Some(Some(slot))) = (taken, state.streams.get(slot)) {
@@ -152,7 +154,6 @@ pub(crate) fn prepare(
             slot.seat.iter().for_each(Seat::started);
         }
     }
-    pe.job.board.remember(pe.me, number as u32, slot as u32, kernel.symbol);
     Ok(())
 }
 

@@ -71,7 +71,7 @@ impl<C: Context> Scoped<Thread, C> {
         let address = self.remote(source.span(), pe, Operation::GetNbi);
         if source.len() < N as u64 {
             let fault = Fault {
-                peer: pe,
+                peer: self.context.named(pe),
                 offset: source.offset(),
                 ..Fault::new(Cause::LengthMismatch, Operation::GetNbi)
             };
@@ -110,7 +110,7 @@ impl<C: Context> Scoped<Warp, C> {
         let address = self.remote(source.span(), pe, Operation::G);
         if source.len() < self.size() {
             let fault = Fault {
-                peer: pe,
+                peer: self.context.named(pe),
                 offset: source.offset(),
                 ..Fault::new(Cause::LengthMismatch, Operation::G)
             };

@@ -27,7 +27,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) {
-        self.enter(Operation::Iput, target.offset(), count * size_of::<T>() as u64, pe);
+        self.enter(Operation::Iput, target.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
         self.iput_data(target, &source, (target_stride, source_stride), count, pe, Operation::Iput);
         self.sync();
     }
@@ -44,7 +44,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) -> B::Request {
-        self.enter(Operation::IputNbi, target.offset(), count * size_of::<T>() as u64, pe);
+        self.enter(Operation::IputNbi, target.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
         self.iput_data(target, &source, (target_stride, source_stride), count, pe, Operation::IputNbi);
         source.lend()
     }
@@ -62,7 +62,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) {
-        self.enter(Operation::Iget, source.offset(), count * size_of::<T>() as u64, pe);
+        self.enter(Operation::Iget, source.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
         self.iget_data(&target, source, (target_stride, source_stride), count, pe, Operation::Iget);
         self.sync();
     }
@@ -79,7 +79,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) -> B::Request {
-        self.enter(Operation::IgetNbi, source.offset(), count * size_of::<T>() as u64, pe);
+        self.enter(Operation::IgetNbi, source.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
         self.iget_data(&target, source, (target_stride, source_stride), count, pe, Operation::IgetNbi);
         target.lend()
     }
@@ -100,9 +100,11 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         self.within(len, source_stride, count, target.offset(), pe, operation);
         let bytes = size_of::<T>() as u64;
         self.sync();
-        // SAFETY: handles name allocated, aligned memory, in which `within` found every element.
+        // SAFETY: handles name allocated, aligned memory, in which `within` found every element. A stride that takes part in
+        // no address may be anything.
         unsafe {
-            let (target, source) = ((to, target_stride * bytes), (from, source_stride * bytes));
+            let (target, source) =
+                ((to, target_stride.wrapping_mul(bytes)), (from, source_stride.wrapping_mul(bytes)));
             spread::<GlobalSpace, B::Space, T>(target, source, count, self.rank(), self.size());
         }
     }
@@ -125,7 +127,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         self.sync();
         // SAFETY: as in `iput_data`.
         unsafe {
-            let (target, source) = ((to, target_stride * bytes), (from, source_stride * bytes));
+            let (target, source) =
+                ((to, target_stride.wrapping_mul(bytes)), (from, source_stride.wrapping_mul(bytes)));
             spread::<B::Space, GlobalSpace, T>(target, source, count, self.rank(), self.size());
         }
     }
@@ -133,15 +136,22 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     /// Ends the calling thread unless `count` elements at `stride` lie within `len`.
     #[inline(always)]
     fn within(self, len: u64, stride: u64, count: u64, offset: u64, pe: u32, operation: Operation) {
+        if count == 0 {
+            return;
+        }
+        if stride == 0 {
+            let fault = Fault { peer: self.context.named(pe), offset, ..Fault::new(Cause::Zero, operation) };
+            fail(self.shmem(), fault);
+        }
         // Of a product that does not fit 64 bits the high half says so.
-        let last = u128::from(stride) * u128::from(count.saturating_sub(1));
-        if count > 0 && (stride == 0 || last >= u128::from(len)) {
+        let last = u128::from(stride) * u128::from(count - 1);
+        if last >= u128::from(len) {
+            let seen = if last >> 64 != 0 { u64::MAX } else { last as u64 };
             let fault = Fault {
                 peer: self.context.named(pe),
                 offset,
                 ..Fault::new(Cause::IndexOutOfRange, operation)
             };
-            let seen = if last >> 64 != 0 { u64::MAX } else { last as u64 };
             fail(self.shmem(), Fault { expected: len, seen, ..fault });
         }
     }

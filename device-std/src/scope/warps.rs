@@ -30,8 +30,7 @@ impl Warps {
     #[inline(always)]
     pub(super) fn new(shmem: Shmem, n: u32) -> Self {
         if n == 0 {
-            let fault =
-                Fault { peer: shmem.my_pe(), ..Fault::new(Cause::IndexOutOfRange, Operation::WarpsSync) };
+            let fault = Fault { peer: shmem.my_pe(), ..Fault::new(Cause::Zero, Operation::WarpsSync) };
             fail(shmem, Fault { expected: u64::from(warps_of_block()), ..fault });
         }
         thread::block_barrier();

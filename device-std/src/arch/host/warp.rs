@@ -29,17 +29,17 @@ pub(crate) fn shuffle_idx(mask: u32, value: u32, lane: u32) -> u32 {
 
 /// `shfl.sync.up`.
 pub(crate) fn shuffle_up(mask: u32, value: u32, delta: u32) -> u32 {
-    pick(mask, value, lane().checked_sub(delta))
+    pick(mask, value, lane().checked_sub(delta & 31))
 }
 
 /// `shfl.sync.down`.
 pub(crate) fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32 {
-    pick(mask, value, lane().checked_add(delta))
+    pick(mask, value, lane().checked_add(delta & 31))
 }
 
 /// `shfl.sync.bfly`.
 pub(crate) fn shuffle_xor(mask: u32, value: u32, lane_mask: u32) -> u32 {
-    pick(mask, value, Some(lane() ^ lane_mask))
+    pick(mask, value, Some(lane() ^ lane_mask & 31))
 }
 
 /// `vote.sync.any`.

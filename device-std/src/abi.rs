@@ -250,6 +250,10 @@ numbered! {
         Ptr = 26 => "ptr",
         /// The bulk copy engine's load into shared memory.
         BulkLoad = 27 => "bulk copy into shared memory",
+        /// `put_packets`, `p_packet`, `put_mailbox`.
+        PutPackets = 29 => "put_packets",
+        /// `wait_packets`, `wait_packet`, `wait_mailbox`.
+        WaitPackets = 30 => "wait_packets",
         /// `fence`.
         Fence = 12 => "fence",
         /// `quiet`.

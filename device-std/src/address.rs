@@ -1,7 +1,7 @@
 //! From a handle to an address: `peer_bases[pe] + offset`, with the checks that end a kernel.
 
 use crate::abi::{Cause, Operation};
-use crate::arch::Word;
+use crate::arch::memory;
 use crate::context::{Context, Shmem};
 use crate::fault::{Fault, fail};
 use crate::sym::Span;
@@ -11,7 +11,7 @@ impl Shmem {
     #[inline(always)]
     pub(crate) fn peer_base(self, pe: u32) -> u64 {
         // SAFETY: the table has `n_pes` entries, which do not change while kernels run.
-        unsafe { u64::load_global(self.abi.peer_bases + 8 * u64::from(pe)) }
+        unsafe { memory::load_unchanging_u64(self.abi.peer_bases + 8 * u64::from(pe)) }
     }
 
     /// Address of the own copy of `span`; ends the kernel thread if the handle came from an index out of range.

@@ -63,7 +63,7 @@ pub use launch::LaunchConfig;
 pub use local::Local;
 pub use oxshmem_macros::{nvshmem_kernel, shared};
 pub use peer::PeerPtr;
-pub use rma::{GetRequest, Pending, PutRequest};
+pub use rma::{GetRequest, Mailbox, Packet, Pending, PutRequest};
 pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp, Warps};
 pub use signal::{Signal, SignalOp};
 pub use sym::{Data, Reach, Sym, Symmetric};

@@ -6,6 +6,7 @@ pub use crate::global::Global;
 pub use crate::launch::LaunchConfig;
 pub use crate::local::Local;
 pub use crate::peer::PeerPtr;
+pub use crate::rma::{Mailbox, Packet};
 pub use crate::scope::GridScope as _;
 pub use crate::shared::{Shared, SharedSlice};
 pub use crate::signal::{Signal, SignalOp};

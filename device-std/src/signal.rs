@@ -9,7 +9,7 @@
 //! | puts, stores, loads | every thread of the scope | before the scope's barrier |
 //! | scope barrier | all | joins them to the leader |
 //! | `st.release.sys` or `red.release.sys.add` | leader | release of all of the above (PTX ISA 8.8) |
-//! | `ld.relaxed.sys` until true, then `ld.acquire.sys` | waiter's leader | acquire |
+//! | `ld.relaxed.sys` until true, then `fence.acquire.sys` (sm_80: `ld.acquire.sys`) | waiter's leader | acquire |
 //! | scope barrier | waiter's scope | joins the others to it |
 
 use crate::abi::Operation;

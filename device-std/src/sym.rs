@@ -179,6 +179,12 @@ impl<T: ?Sized + Symmetric> Sym<T> {
         if self.word & REACH_NODE != 0 { Reach::Node } else { Reach::World }
     }
 
+    /// The same place as `len` of another element, for memory that holds those.
+    #[inline(always)]
+    pub(crate) fn retyped<U: ?Sized + Symmetric>(self, len: U::Len) -> Sym<U> {
+        Sym { word: self.word, len, of: PhantomData }
+    }
+
     #[inline(always)]
     pub(crate) fn span(self) -> Span {
         Span { word: self.word }

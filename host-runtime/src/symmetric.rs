@@ -11,7 +11,7 @@ use bytemuck::Pod;
 use oxshmem_device::atomic::AtomicWord;
 use oxshmem_device::launch::Arg;
 use oxshmem_device::sym::Elements;
-use oxshmem_device::{Atomic, Reach, Signal, Sym, Symmetric};
+use oxshmem_device::{Atomic, Mailbox, Packet, Reach, Signal, Sym, Symmetric};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -96,6 +96,22 @@ impl Shmem {
             Reach::Node => "alloc_atomics(Node)",
         };
         self.alloc(how, T::HOLDS, len, reach, SymVec::zero)
+    }
+
+    /// Collective. Allocates `len` packets, all of round 0, on every PE.
+    ///
+    /// # Errors
+    /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    pub fn alloc_packets<T: Pod>(&self, len: usize) -> Result<SymVec<Packet<T>>> {
+        self.alloc("alloc_packets", std::any::type_name::<T>(), len, Reach::World, SymVec::zero)
+    }
+
+    /// Collective. Allocates `len` mailboxes for messages of `N` elements each, all of round 0, on every PE.
+    ///
+    /// # Errors
+    /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    pub fn alloc_mailboxes<T: Pod, const N: usize>(&self, len: usize) -> Result<SymVec<Mailbox<T, N>>> {
+        self.alloc("alloc_mailboxes", std::any::type_name::<T>(), len, Reach::World, SymVec::zero)
     }
 
     fn alloc<T: Element>(

@@ -2,50 +2,38 @@
 //!
 //! | how target and source lie to the 16-byte grid | body | head and tail |
 //! |---|---|---|
-//! | the same | 16-byte loads and stores, four of each in flight per thread | element by element, to the grid |
-//! | differently | two aligned 16-byte loads, shifted together, and a 16-byte store; two such in flight per thread | element by element, to the target's grid, and as far that no load leaves the source |
+//! | the same | 16-byte loads and stores, `IN_FLIGHT` of each per thread | element by element, to the grid |
+//! | differently | two aligned 16-byte loads, shifted together, and a 16-byte store; four such in flight per thread | element by element, to the target's grid, and as far that no load leaves the source |
+//!
+//! A scope of many threads has enough in flight with four each: more costs registers and gains nothing. One thread alone
+//! moves what it has in flight per trip to memory, so it takes eight.
 
 use super::space::Space;
 use crate::arch::{V16, Word};
 use bytemuck::Pod;
 
-/// Copies `elements` of `T` from `source` to `target` by the `size` threads of a scope, of which the caller is
-/// number `rank`. The ranges do not overlap, or are the same.
+/// Copies `bytes` from `source` to `target`, which begin and end on `T`'s alignment, by the `size` threads of a scope,
+/// of which the caller is number `rank`. The ranges do not overlap, or are the same.
 ///
 /// # Safety
 /// Both ranges are valid in their spaces and aligned for `T`; nothing else accesses the target meanwhile.
 #[inline(always)]
-pub(crate) unsafe fn copy<D: Space, S: Space, T: Pod>(
-    target: u64,
-    source: u64,
-    elements: u64,
-    rank: u64,
-    size: u64,
-) {
-    // SAFETY: passed on.
-    unsafe { copy_bytes::<D, S, T>(target, source, elements * size_of::<T>() as u64, rank, size) }
-}
-
-/// As [`copy`], of a part of a range of `T`: its bytes begin, and end, on `T`'s alignment.
-///
-/// # Safety
-/// As [`copy`].
-#[inline(always)]
-pub(crate) unsafe fn copy_bytes<D: Space, S: Space, T: Pod>(
+pub(crate) unsafe fn copy<D: Space, S: Space, T: Pod, const IN_FLIGHT: u32>(
     target: u64,
     source: u64,
     bytes: u64,
     rank: u64,
     size: u64,
 ) {
+    const { assert!(IN_FLIGHT == 4 || IN_FLIGHT == 8) };
     // SAFETY: `T`'s alignment (a power of two, at most 16 here) divides both addresses and its size.
     unsafe {
         match align_of::<T>() {
-            1 => ragged::<D, S, u8>(target, source, bytes, rank, size),
-            2 => ragged::<D, S, u16>(target, source, bytes, rank, size),
-            4 => ragged::<D, S, u32>(target, source, bytes, rank, size),
-            8 => ragged::<D, S, u64>(target, source, bytes, rank, size),
-            _ => strided::<D, S, V16>(target, source, bytes / 16, rank, size),
+            1 => ragged::<D, S, u8, IN_FLIGHT>(target, source, bytes, rank, size),
+            2 => ragged::<D, S, u16, IN_FLIGHT>(target, source, bytes, rank, size),
+            4 => ragged::<D, S, u32, IN_FLIGHT>(target, source, bytes, rank, size),
+            8 => ragged::<D, S, u64, IN_FLIGHT>(target, source, bytes, rank, size),
+            _ => strided::<D, S, IN_FLIGHT>(target, source, bytes / 16, rank, size),
         }
     }
 }
@@ -55,7 +43,13 @@ pub(crate) unsafe fn copy_bytes<D: Space, S: Space, T: Pod>(
 /// # Safety
 /// As [`copy`], with `W` for the element.
 #[inline(always)]
-unsafe fn ragged<D: Space, S: Space, W: Word>(target: u64, source: u64, bytes: u64, rank: u64, size: u64) {
+unsafe fn ragged<D: Space, S: Space, W: Word, const IN_FLIGHT: u32>(
+    target: u64,
+    source: u64,
+    bytes: u64,
+    rank: u64,
+    size: u64,
+) {
     let unit = size_of::<W>() as u64;
     // A chunk is 16 bytes on the target's grid; its bytes begin `shift` bytes behind the source's grid.
     let shift = source.wrapping_sub(target) & 15;
@@ -70,7 +64,7 @@ unsafe fn ragged<D: Space, S: Space, W: Word>(target: u64, source: u64, bytes: u
     unsafe {
         each::<D, S, W>(target, source, head, rank * unit, size * unit);
         if shift == 0 {
-            strided::<D, S, V16>(target + head, source + head, chunks, rank, size);
+            strided::<D, S, IN_FLIGHT>(target + head, source + head, chunks, rank, size);
         } else {
             shifted::<D, S>(target + head, source + head, shift, chunks, rank, size);
         }
@@ -78,29 +72,39 @@ unsafe fn ragged<D: Space, S: Space, W: Word>(target: u64, source: u64, bytes: u
     }
 }
 
-/// Copies `count` aligned words, thread by thread, four in flight.
+/// Loads every word of a batch, then stores every word of it.
+macro_rules! batch {
+    ($target:expr, $source:expr, $step:expr; $($word:ident $n:literal)*) => {
+        $(let $word = S::load::<V16>($source + $n * $step);)*
+        $(D::store($target + $n * $step, $word);)*
+    };
+}
+
+/// Copies `count` words of 16 bytes, aligned on both sides, thread by thread.
 ///
 /// # Safety
-/// As [`copy`], with `W` for the element.
+/// As [`copy`].
 #[inline(always)]
-unsafe fn strided<D: Space, S: Space, W: Word>(target: u64, source: u64, count: u64, rank: u64, size: u64) {
-    let unit = size_of::<W>() as u64;
-    let (step, end) = (size * unit, count * unit);
-    let mut at = rank * unit;
+unsafe fn strided<D: Space, S: Space, const IN_FLIGHT: u32>(
+    target: u64,
+    source: u64,
+    count: u64,
+    rank: u64,
+    size: u64,
+) {
+    let (step, end) = (size * 16, count * 16);
+    let mut at = rank * 16;
     // SAFETY: every offset below is less than `end`.
     unsafe {
+        while IN_FLIGHT == 8 && at + 7 * step < end {
+            batch!(target + at, source + at, step; a 0 b 1 c 2 d 3 e 4 f 5 g 6 h 7);
+            at += 8 * step;
+        }
         while at + 3 * step < end {
-            let a = S::load::<W>(source + at);
-            let b = S::load::<W>(source + at + step);
-            let c = S::load::<W>(source + at + 2 * step);
-            let d = S::load::<W>(source + at + 3 * step);
-            D::store(target + at, a);
-            D::store(target + at + step, b);
-            D::store(target + at + 2 * step, c);
-            D::store(target + at + 3 * step, d);
+            batch!(target + at, source + at, step; a 0 b 1 c 2 d 3);
             at += 4 * step;
         }
-        each::<D, S, W>(target, source, end, at, step);
+        each::<D, S, V16>(target, source, end, at, step);
     }
 }
 
@@ -117,7 +121,7 @@ unsafe fn each<D: Space, S: Space, W: Word>(target: u64, source: u64, end: u64, 
     }
 }
 
-/// Copies `count` chunks of 16 bytes, aligned at the target and `shift` bytes off at the source, two in flight.
+/// Copies `count` chunks of 16 bytes, aligned at the target and `shift` bytes off at the source, four in flight.
 ///
 /// # Safety
 /// As [`copy`]; `shift` is 1 to 15; the source reaches from `shift` bytes before `source` to the end of the last load.
@@ -136,16 +140,22 @@ unsafe fn shifted<D: Space, S: Space>(
     let mut at = 16 * rank;
     // SAFETY: every offset below is less than `end`.
     unsafe {
-        while at + step < end {
-            let (a, b) = (S::load::<V16>(source + at), S::load::<V16>(source + at + 16));
-            let (c, d) = (S::load::<V16>(source + at + step), S::load::<V16>(source + at + step + 16));
+        while at + 3 * step < end {
+            let from = source + at;
+            let (a, b) = (S::load::<V16>(from), S::load::<V16>(from + 16));
+            let (c, d) = (S::load::<V16>(from + step), S::load::<V16>(from + step + 16));
+            let (e, f) = (S::load::<V16>(from + 2 * step), S::load::<V16>(from + 2 * step + 16));
+            let (g, h) = (S::load::<V16>(from + 3 * step), S::load::<V16>(from + 3 * step + 16));
             D::store(target + at, joined(a, b, late, bits));
             D::store(target + at + step, joined(c, d, late, bits));
-            at += 2 * step;
+            D::store(target + at + 2 * step, joined(e, f, late, bits));
+            D::store(target + at + 3 * step, joined(g, h, late, bits));
+            at += 4 * step;
         }
-        if at < end {
+        while at < end {
             let (a, b) = (S::load::<V16>(source + at), S::load::<V16>(source + at + 16));
             D::store(target + at, joined(a, b, late, bits));
+            at += step;
         }
     }
 }

@@ -8,7 +8,7 @@ mod element;
 mod space;
 mod spread;
 
-pub(crate) use contiguous::{copy, copy_bytes};
+pub(crate) use contiguous::copy;
 pub(crate) use element::{load, store};
 pub(crate) use space::{Access, GlobalSpace, PrivateSpace, Racing, SharedSpace, Space};
 pub(crate) use spread::{gather, spread};

@@ -4,6 +4,8 @@ use crate::arch::Word;
 
 /// A state space, chosen at compile time.
 pub(crate) trait Space: Copy {
+    /// Whether an access may be a long trip.
+    const IS_FAR: bool = false;
     /// # Safety
     /// `address` is a valid, aligned address of this space; weak access.
     unsafe fn load<W: Word>(address: u64) -> W;
@@ -23,6 +25,7 @@ pub struct SharedSpace;
 pub struct PrivateSpace;
 
 impl Space for GlobalSpace {
+    const IS_FAR: bool = true;
     #[inline(always)]
     unsafe fn load<W: Word>(address: u64) -> W {
         // SAFETY: passed on.

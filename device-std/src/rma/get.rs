@@ -11,7 +11,7 @@ use super::{Destination, LendDestination, bytes_of, engine_part};
 use crate::abi::Operation;
 use crate::arch::bulk;
 use crate::context::Context;
-use crate::copy::{GlobalSpace, copy};
+use crate::copy::GlobalSpace;
 use crate::scope::{Scope, Scoped};
 use crate::sym::{Data, Sym};
 use bytemuck::Pod;
@@ -54,13 +54,12 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let from = self.remote(source.opaque().span(), pe, operation);
         let (to, len) = target.resolve(shmem, operation);
         self.same_length(len, source.len(), source.offset(), pe, operation);
-        let (rank, size) = (self.rank(), self.size());
+        let bytes = len * size_of::<T>() as u64;
         if B::ENGINE && bulk::AVAILABLE && (to | from) & 15 == 0 {
-            let (body, rest) = (engine_part::<T>(len), len - engine_part::<T>(len));
-            let bytes = body * size_of::<T>() as u64;
+            let body = engine_part::<T>(len) * size_of::<T>() as u64;
             bulk::fence_shared();
             self.sync();
-            if bytes > 0 {
+            if body > 0 {
                 target.loading(self.is_leader());
                 if self.is_leader() {
                     bulk::fence_shared();
@@ -68,17 +67,17 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                     // SAFETY: handles name allocated memory of these lengths on both sides; a block's shared memory
                     // is less than 4 GiB; the barrier is the target's own.
                     unsafe {
-                        bulk::barrier_expect(target.barrier(), bytes as u32);
-                        bulk::load(to, from, bytes as u32, target.barrier());
+                        bulk::barrier_expect(target.barrier(), body as u32);
+                        bulk::load(to, from, body as u32, target.barrier());
                     }
                 }
             }
             // SAFETY: as above.
-            unsafe { copy::<B::Space, GlobalSpace, T>(to + bytes, from + bytes, rest, rank, size) };
+            unsafe { self.transfer::<B::Space, GlobalSpace, T>(to + body, from + body, bytes - body) };
         } else {
             self.sync();
             // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
-            unsafe { copy::<B::Space, GlobalSpace, T>(to, from, len, rank, size) };
+            unsafe { self.transfer::<B::Space, GlobalSpace, T>(to, from, bytes) };
         }
     }
 }

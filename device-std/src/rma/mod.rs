@@ -12,6 +12,9 @@
 //! [`put_add`](crate::Scoped::put_add) adds to the target's elements (`put_add`). [`put_staged`](crate::Scoped::put_staged) and [`get_staged`](crate::Scoped::get_staged) are `put` and `get` through
 //! the bulk copy engine (`staged`).
 //!
+//! [`put_packets`](crate::Scoped::put_packets) and [`put_mailbox`](crate::Scoped::put_mailbox) send small messages whose
+//! data and flag travel together (`packet`, `mailbox`).
+//!
 //! Non-blocking operations between symmetric and local device memory give a plain [`Pending`]: the next `quiet` of the
 //! scope, or a barrier, completes them. Those with memory of the block or of the thread take it, and give it back with
 //! a [`PutRequest`] or [`GetRequest`]: see `request`.
@@ -21,6 +24,8 @@
 mod buffer;
 mod gather;
 mod get;
+mod mailbox;
+mod packet;
 mod put;
 mod put_add;
 mod put_signal;
@@ -30,11 +35,14 @@ mod staged;
 mod strided;
 
 pub use buffer::{Destination, LendDestination, LendSource, Source, WithinBlock};
+pub use mailbox::{IN_PACKETS, Mailbox};
+pub use packet::Packet;
 pub use put_add::PutAdd;
 pub use request::{GetRequest, Pending, PutRequest};
 
 use crate::abi::{Cause, Operation};
 use crate::context::Context;
+use crate::copy::{self, Space};
 use crate::fault::{Fault, fail};
 use crate::scope::{Scope, Scoped};
 use crate::sym::Sym;
@@ -48,6 +56,26 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             let peer = self.context.named(pe);
             let fault = Fault { peer, offset, ..Fault::new(Cause::LengthMismatch, operation) };
             fail(self.shmem(), Fault { expected: target, seen: source, ..fault });
+        }
+    }
+}
+
+impl<S: Scope, C: Context> Scoped<S, C> {
+    /// Copies `bytes` of a range of `T`, as which they begin and end aligned, by the threads of the scope.
+    ///
+    /// # Safety
+    /// Both ranges are valid in their spaces and aligned for `T`, and do not overlap in part; nothing else accesses the
+    /// target meanwhile.
+    #[inline(always)]
+    unsafe fn transfer<D: Space, F: Space, T: Pod>(self, target: u64, source: u64, bytes: u64) {
+        let (rank, size) = (self.rank(), self.size());
+        // SAFETY: passed on.
+        unsafe {
+            if S::IS_ONE_THREAD && D::IS_FAR && F::IS_FAR {
+                copy::copy::<D, F, T, 8>(target, source, bytes, rank, size);
+            } else {
+                copy::copy::<D, F, T, 4>(target, source, bytes, rank, size);
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{LendSource, Source, bytes_of, engine_part};
 use crate::abi::Operation;
 use crate::arch::{bulk, order};
 use crate::context::Context;
-use crate::copy::{GlobalSpace, copy};
+use crate::copy::GlobalSpace;
 use crate::scope::{Scope, Scoped};
 use crate::sym::{Data, Sym};
 use bytemuck::Pod;
@@ -59,26 +59,25 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let to = self.remote(target.opaque().span(), pe, operation);
         let (from, len) = source.resolve(shmem, operation);
         self.same_length(target.len(), len, target.offset(), pe, operation);
-        let (rank, size) = (self.rank(), self.size());
+        let bytes = len * size_of::<T>() as u64;
         if B::ENGINE && bulk::AVAILABLE && (to | from) & 15 == 0 {
-            let (body, rest) = (engine_part::<T>(len), len - engine_part::<T>(len));
-            let bytes = body * size_of::<T>() as u64;
+            let body = engine_part::<T>(len) * size_of::<T>() as u64;
             bulk::fence_shared();
             self.sync();
-            if self.is_leader() && bytes > 0 {
+            if self.is_leader() && body > 0 {
                 bulk::fence_shared();
                 // SAFETY: handles name allocated memory of these lengths on both sides; a block's shared memory is less
                 // than 4 GiB.
-                unsafe { bulk::store(to, from, bytes as u32) };
+                unsafe { bulk::store(to, from, body as u32) };
                 bulk::commit();
             }
             // SAFETY: as above.
-            unsafe { copy::<GlobalSpace, B::Space, T>(to + bytes, from + bytes, rest, rank, size) };
+            unsafe { self.transfer::<GlobalSpace, B::Space, T>(to + body, from + body, bytes - body) };
         } else {
             self.sync();
-            let (from, len) = (order::opaque(from), order::opaque(len));
+            let (from, bytes) = (order::opaque(from), order::opaque(bytes));
             // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
-            unsafe { copy::<GlobalSpace, B::Space, T>(to, from, len, rank, size) };
+            unsafe { self.transfer::<GlobalSpace, B::Space, T>(to, from, bytes) };
         }
     }
 }

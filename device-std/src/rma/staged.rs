@@ -4,7 +4,7 @@ use super::{Destination, Source, bytes_of};
 use crate::abi::Operation;
 use crate::arch::bulk;
 use crate::context::Context;
-use crate::copy::{GlobalSpace, copy_bytes};
+use crate::copy::GlobalSpace;
 use crate::rma::WithinBlock;
 use crate::rma::buffer::sealed::Buffer;
 use crate::scope::Scoped;
@@ -63,7 +63,6 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
         operation: Operation,
     ) {
         let bytes = len * size_of::<T>() as u64;
-        let (rank, size) = (self.rank(), self.size());
         let head = to.wrapping_neg() & 15;
         if bulk::AVAILABLE && (to ^ from) & 15 == 0 && bytes >= head + 16 {
             let body = (bytes - head) & !15;
@@ -71,20 +70,14 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
             // SAFETY: parts of the ranges; the engine's is aligned.
             unsafe {
                 stage.copy(self, to + head, from + head, body, operation);
-                copy_bytes::<GlobalSpace, GlobalSpace, T>(to, from, head, rank, size);
-                copy_bytes::<GlobalSpace, GlobalSpace, T>(
-                    to + head + body,
-                    from + head + body,
-                    tail,
-                    rank,
-                    size,
-                );
+                self.transfer::<GlobalSpace, GlobalSpace, T>(to, from, head);
+                self.transfer::<GlobalSpace, GlobalSpace, T>(to + head + body, from + head + body, tail);
             }
             self.sync();
         } else {
             self.sync();
             // SAFETY: passed on.
-            unsafe { copy_bytes::<GlobalSpace, GlobalSpace, T>(to, from, bytes, rank, size) };
+            unsafe { self.transfer::<GlobalSpace, GlobalSpace, T>(to, from, bytes) };
             self.sync();
         }
     }

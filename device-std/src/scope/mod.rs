@@ -145,6 +145,9 @@ impl<C: Context> GridScope for C {}
 
 /// One of [`Thread`], [`Warp`], [`Warps`], [`Block`], [`Grid`].
 pub trait Scope: Copy + 'static + sealed::Sealed {
+    /// Whether one thread does everything.
+    #[doc(hidden)]
+    const IS_ONE_THREAD: bool = false;
     /// The calling thread's number in the scope.
     #[doc(hidden)]
     fn rank(self) -> u64;

@@ -10,6 +10,7 @@ use crate::poll::Polled;
 pub struct Thread;
 
 impl Scope for Thread {
+    const IS_ONE_THREAD: bool = true;
     #[inline(always)]
     fn rank(self) -> u64 {
         0

@@ -4,7 +4,7 @@
 //! | step | thread | edge |
 //! |---|---|---|
 //! | `ld.relaxed.sys` until the condition holds | those that poll | none |
-//! | `ld.acquire.sys` of the word; after several words `fence.acquire.sys` (sm_80: `ld.acquire.sys` of each) | the same | acquire of what the update released |
+//! | `fence.acquire.sys` (sm_80: `ld.acquire.sys` of each word) | the same | acquire of what the update released. The fence costs a few cycles, the load another trip to the L2 |
 //! | scope barrier | all | joins the others to them |
 
 mod list;
@@ -14,7 +14,7 @@ mod word;
 
 pub use crate::abi::Cmp;
 use crate::abi::{Cause, Operation};
-use crate::arch::Word;
+use crate::arch::{Word, order};
 use crate::atomic::{AtomicInteger, sealed::Machine};
 use crate::context::{Context, MayWait};
 use crate::fault::Fault;
@@ -119,8 +119,13 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                 let seen = unsafe { look::<W>(address) };
                 (holds(seen), seen.recorded())
             });
-            // SAFETY: as above. Acquire: the relaxed polls ordered nothing.
-            unsafe { acquire::<W>(address) };
+            // The relaxed polls ordered nothing.
+            if order::HAS_FENCE_ACQUIRE {
+                order::fence_acquire_sys();
+            } else {
+                // SAFETY: as above.
+                unsafe { acquire::<W>(address) };
+            }
         }
         let fault = Fault {
             cmp: cmp as u32,

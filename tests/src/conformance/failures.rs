@@ -12,7 +12,7 @@ use oxshmem_device::abi::{Cause, Operation, teams};
 use std::time::Duration;
 
 /// Three warps a block.
-const CONFIG: LaunchConfig = LaunchConfig::blocks(2).threads(96);
+pub(super) const CONFIG: LaunchConfig = LaunchConfig::blocks(2).threads(96);
 
 /// What the first cause must say.
 pub(super) struct Expected {
@@ -40,6 +40,7 @@ pub(super) fn all(n: u32, report: &Report) -> Result<()> {
         for (number, name) in scope::ALL {
             waits(&shmem, report, number, name)?;
             super::waits::failures(&shmem, report, number, name)?;
+            super::packets::failures(&shmem, report, number, name)?;
         }
         super::peers::failures(&shmem, report)?;
         wrong_operations(&shmem, report)?;

@@ -13,6 +13,7 @@ mod failures;
 mod large;
 mod nbi;
 mod ordering;
+mod packets;
 mod peers;
 mod ported;
 mod rma;
@@ -46,6 +47,7 @@ pub fn main() -> ExitCode {
                 strided::all(&mut bench)?;
                 tiles::all(&mut bench)?;
                 signals::all(&mut bench)?;
+                packets::all(&mut bench)?;
                 waits::all(&mut bench)?;
                 ordering::all(&mut bench)?;
                 atomics::all(&mut bench)?;

@@ -6,6 +6,7 @@ pub mod failures;
 pub mod large;
 pub mod nbi;
 pub mod ordering;
+pub mod packets;
 pub mod peers;
 pub mod ported;
 pub mod rma;

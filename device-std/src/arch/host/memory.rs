@@ -197,3 +197,12 @@ pub(crate) unsafe fn store_release_u32(address: u64, value: u32) {
     // SAFETY: passed on.
     unsafe { u32::store_release(address, value) };
 }
+
+/// Loads a word that nothing writes while kernels run: see `arch/ptx/memory.rs`. No other thread need run before it.
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn load_unchanging_u64(address: u64) -> u64 {
+    // SAFETY: the caller vouches for an aligned, mapped word that nothing writes.
+    unsafe { *(address as *const u64) }
+}

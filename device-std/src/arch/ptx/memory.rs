@@ -200,3 +200,18 @@ pub(crate) unsafe fn store_release_u32(address: u64, value: u32) {
     // SAFETY: passed on.
     unsafe { u32::store_release(address, value) };
 }
+
+/// Loads a word that nothing writes while kernels run (`ld.global.nc`). It may be loaded once for several uses, and earlier
+/// than it is used.
+///
+/// # Safety
+/// `address` is aligned and mapped for this device, and the word keeps its value as long as the kernel runs.
+#[inline(always)]
+pub(crate) unsafe fn load_unchanging_u64(address: u64) -> u64 {
+    let value: u64;
+    // SAFETY: the caller vouches for the address. `nomem` is true: no memory that the program can change is read.
+    unsafe {
+        asm!("ld.global.nc.b64 {}, [{}]; // @nc", out(reg64) value, in(reg64) address, options(pure, nomem, nostack));
+    }
+    value
+}

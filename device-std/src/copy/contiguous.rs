@@ -9,6 +9,7 @@
 //! moves what it has in flight per trip to memory, so it takes eight.
 
 use super::space::Space;
+use crate::arch::order::opaque;
 use crate::arch::{V16, Word};
 use bytemuck::Pod;
 
@@ -72,11 +73,15 @@ unsafe fn ragged<D: Space, S: Space, W: Word, const IN_FLIGHT: u32>(
     }
 }
 
-/// Loads every word of a batch, then stores every word of it.
+/// Loads every word of a batch, then stores every word of it. Their addresses are computed here, from the first: as
+/// counters of the loop around they would take two registers each.
 macro_rules! batch {
     ($target:expr, $source:expr, $step:expr; $($word:ident $n:literal)*) => {
-        $(let $word = S::load::<V16>($source + $n * $step);)*
-        $(D::store($target + $n * $step, $word);)*
+        let (target, source) = (opaque($target), opaque($source));
+        // Of one thread alone it is a constant, and the addresses are offsets.
+        let step = if IN_FLIGHT == 8 { $step } else { opaque($step) };
+        $(let $word = S::load::<V16>(source + $n * step);)*
+        $(D::store(target + $n * step, $word);)*
     };
 }
 
@@ -141,15 +146,15 @@ unsafe fn shifted<D: Space, S: Space>(
     // SAFETY: every offset below is less than `end`.
     unsafe {
         while at + 3 * step < end {
-            let from = source + at;
+            let (to, from, step) = (opaque(target + at), opaque(source + at), opaque(step));
             let (a, b) = (S::load::<V16>(from), S::load::<V16>(from + 16));
             let (c, d) = (S::load::<V16>(from + step), S::load::<V16>(from + step + 16));
             let (e, f) = (S::load::<V16>(from + 2 * step), S::load::<V16>(from + 2 * step + 16));
             let (g, h) = (S::load::<V16>(from + 3 * step), S::load::<V16>(from + 3 * step + 16));
-            D::store(target + at, joined(a, b, late, bits));
-            D::store(target + at + step, joined(c, d, late, bits));
-            D::store(target + at + 2 * step, joined(e, f, late, bits));
-            D::store(target + at + 3 * step, joined(g, h, late, bits));
+            D::store(to, joined(a, b, late, bits));
+            D::store(to + step, joined(c, d, late, bits));
+            D::store(to + 2 * step, joined(e, f, late, bits));
+            D::store(to + 3 * step, joined(g, h, late, bits));
             at += 4 * step;
         }
         while at < end {

@@ -9,7 +9,7 @@
 use super::buffer::sealed::Buffer;
 use super::{Destination, LendDestination, bytes_of, engine_part};
 use crate::abi::Operation;
-use crate::arch::bulk;
+use crate::arch::{bulk, order};
 use crate::context::Context;
 use crate::copy::GlobalSpace;
 use crate::scope::{Scope, Scoped};
@@ -76,6 +76,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             unsafe { self.transfer::<B::Space, GlobalSpace, T>(to + body, from + body, bytes - body) };
         } else {
             self.sync();
+            let (to, bytes) = (order::opaque(to), order::opaque(bytes));
             // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
             unsafe { self.transfer::<B::Space, GlobalSpace, T>(to, from, bytes) };
         }

@@ -41,6 +41,7 @@ pub use put_add::PutAdd;
 pub use request::{GetRequest, Pending, PutRequest};
 
 use crate::abi::{Cause, Operation};
+use crate::arch::order;
 use crate::context::Context;
 use crate::copy::{self, Space};
 use crate::fault::{Fault, fail};
@@ -68,7 +69,11 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     /// target meanwhile.
     #[inline(always)]
     unsafe fn transfer<D: Space, F: Space, T: Pod>(self, target: u64, source: u64, bytes: u64) {
-        let (rank, size) = (self.rank(), self.size());
+        let (mut rank, mut size) = (self.rank(), self.size());
+        if !S::IS_ONE_THREAD {
+            // Else their products with constants are kept, too.
+            (rank, size) = (order::opaque(rank), order::opaque(size));
+        }
         // SAFETY: passed on.
         unsafe {
             if S::IS_ONE_THREAD && D::IS_FAR && F::IS_FAR {

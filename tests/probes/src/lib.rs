@@ -9,6 +9,7 @@ pub mod contiguous;
 pub mod engine;
 pub mod memory;
 pub mod order;
+pub mod packet;
 pub mod scalar;
 pub mod signal;
 pub mod spread;

@@ -22,6 +22,9 @@ pub struct ContextAbi {
     pub heap_bytes: u64,
     /// Address of `[u64; n_pes]`: the address of each PE's segment here, or 0 if it has none (slow path).
     pub peer_bases: u64,
+    /// From the address of one PE's segment to that of the next, wrapping, if they are evenly spaced here, and every PE has
+    /// one; else 0. A base is then computed: read from the table, it would come from memory again after each acquire.
+    pub peer_stride: u64,
     /// Address of this PE's [`ErrorRecord`], in host memory that the device can write.
     pub error_record: u64,
     /// Address of the process's alarm word (`u32`, host memory): non-zero once any PE is poisoned.
@@ -369,7 +372,7 @@ impl Cmp {
 }
 
 const _: () = {
-    assert!(size_of::<ContextAbi>() == 72);
+    assert!(size_of::<ContextAbi>() == 80);
     assert!(align_of::<ContextAbi>() == 8);
     assert!(size_of::<TeamAbi>() == 32 && teams::BYTES == 2048);
     assert!(size_of::<ErrorRecord>() == 128);

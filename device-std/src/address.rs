@@ -1,4 +1,4 @@
-//! From a handle to an address: `peer_bases[pe] + offset`, with the checks that end a kernel.
+//! From a handle to an address: the PE's base plus the offset, with the checks that end a kernel.
 
 use crate::abi::{Cause, Operation};
 use crate::arch::memory;
@@ -10,6 +10,10 @@ impl Shmem {
     /// Where `pe`'s segment is mapped here, 0 if nowhere. `pe` is less than `n_pes`.
     #[inline(always)]
     pub(crate) fn peer_base(self, pe: u32) -> u64 {
+        if self.abi.peer_stride != 0 {
+            let distance = i64::from(pe) - i64::from(self.abi.my_pe);
+            return self.abi.heap_base.wrapping_add((distance as u64).wrapping_mul(self.abi.peer_stride));
+        }
         // SAFETY: the table has `n_pes` entries, which do not change while kernels run.
         unsafe { memory::load_unchanging_u64(self.abi.peer_bases + 8 * u64::from(pe)) }
     }

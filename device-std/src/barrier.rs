@@ -5,7 +5,7 @@ use crate::abi::{Cause, Cmp, Operation, control};
 use crate::arch::{Word, atomic, memory, order};
 use crate::context::Shmem;
 use crate::fault::{Fault, fail};
-use crate::poll::{Polled, flipped, poll};
+use crate::poll::{Polled, Until, acquire, flipped, poll, poll_until};
 use crate::thread;
 
 /// Heap offset of the launch's grid-barrier word.
@@ -20,7 +20,7 @@ pub(crate) fn grid_word(shmem: Shmem) -> u64 {
 /// |---|---|
 /// | block barrier (caller) | the block's past reaches its first thread |
 /// | `atom.acq_rel.gpu.add` on the launch's slot; the first block adds 2^31 less the others | release, and a chain through the other arrivals |
-/// | `ld.acquire.gpu` until the top bit has flipped | acquire of every arrival |
+/// | `ld.relaxed` until the top bit has flipped, then `fence.acquire.sys` (sm_80: `ld.acquire.gpu` until then) | acquire of every arrival |
 /// | block barrier (caller) | reaches the rest of the block |
 ///
 /// Each round adds exactly 2^31, so any grid size may follow another.
@@ -36,10 +36,18 @@ pub(crate) fn grid_barrier(shmem: Shmem) -> Polled {
     let before = unsafe { atomic::arrive_gpu_u32(address, add) };
     // Twice the deadline of a wait: a block that waits for a peer reports that first.
     let polled = poll(shmem, shmem.abi.deadline.saturating_mul(2), || {
+        // An acquire of each look would empty the L1 each time.
         // SAFETY: as above.
-        let now = unsafe { atomic::load_acquire_gpu_u32(address) };
+        let now = unsafe {
+            if order::HAS_FENCE_ACQUIRE {
+                u32::load_relaxed(address)
+            } else {
+                atomic::load_acquire_gpu_u32(address)
+            }
+        };
         (flipped(before, now), u64::from(now))
     });
+    order::fence_acquire_sys();
     polled.arrivals(blocks)
 }
 
@@ -69,7 +77,7 @@ impl BarrierRound {
 /// | step | edge |
 /// |---|---|
 /// | round k: `st.release.sys` of the epoch to flag k of PE `me + 2^k` | release of all that this thread has seen, cumulatively |
-/// | round k: `ld.relaxed.sys` of the own flag k until it reaches the epoch, then `ld.acquire.sys` | acquire of PE `me - 2^k` and of what it had acquired |
+/// | round k: `ld.relaxed.sys` of the own flag k until it reaches the epoch, then `fence.acquire.sys` (sm_80: `ld.acquire.sys`) | acquire of PE `me - 2^k` and of what it had acquired |
 ///
 /// The epoch is in the control area, 64-bit and monotonic, so launches, graphs and streams may follow each
 /// other without a reset. One caller per PE at a time.
@@ -82,7 +90,7 @@ pub(crate) fn all_pes_barrier(shmem: Shmem, operation: Operation) -> (Polled, Ba
     unsafe { u64::store_relaxed(base + control::BARRIER, epoch) };
     let (me, n) = (shmem.my_pe(), shmem.n_pes());
     let (mut round, mut distance) = (0u64, 1u32);
-    let start = order::now();
+    let mut until = Until::within(shmem.abi.deadline);
     while distance < n {
         let to = if me + distance < n { me + distance } else { me + distance - n };
         let from = if me >= distance { me - distance } else { me + n - distance };
@@ -93,8 +101,7 @@ pub(crate) fn all_pes_barrier(shmem: Shmem, operation: Operation) -> (Polled, Ba
         }
         // SAFETY: a flag in a mapped peer's control area.
         unsafe { memory::store_release_u64(peer + flag, epoch) };
-        let spent = order::now().wrapping_sub(start);
-        let polled = poll(shmem, shmem.abi.deadline.saturating_sub(spent), || {
+        let polled = poll_until(shmem, &mut until, || {
             // SAFETY: a flag in the own control area.
             let seen = unsafe { u64::load_relaxed(base + flag) };
             (seen >= epoch, seen)
@@ -103,7 +110,7 @@ pub(crate) fn all_pes_barrier(shmem: Shmem, operation: Operation) -> (Polled, Ba
             return (polled, BarrierRound { epoch, round, from });
         }
         // SAFETY: as above.
-        unsafe { memory::load_acquire_u64(base + flag) };
+        unsafe { acquire::<u64>(base + flag) };
         round += 1;
         distance = distance.wrapping_shl(1);
     }

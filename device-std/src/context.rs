@@ -9,6 +9,9 @@ use crate::abi::ContextAbi;
 #[derive(Clone, Copy, Debug)]
 pub struct Shmem {
     pub(crate) abi: ContextAbi,
+    /// Whether the kernel's shared memory has room for the bulk copy engine. A constant in every kernel: one whose layout
+    /// has no tile waits for no engine.
+    pub(crate) engine: bool,
 }
 
 /// The context of a kernel that may wait for other PEs or for its own grid. Launching such a kernel is the
@@ -50,12 +53,13 @@ pub trait Context: Copy + sealed::Sealed {
 pub trait KernelContext: Context {
     /// Whether a launch must check co-residency.
     const COLLECTIVE: bool;
-    /// Wraps the launch parameter. Generated entries call this.
+    /// Wraps the launch parameter; `engine` if the kernel's layout has room for the bulk copy engine. Generated entries
+    /// call this.
     ///
     /// # Safety
     /// `abi` is a launch's context, whose memory is mapped while the kernel runs.
     #[doc(hidden)]
-    unsafe fn from_abi(abi: ContextAbi) -> Self;
+    unsafe fn from_abi(abi: ContextAbi, engine: bool) -> Self;
 }
 
 /// A context that may wait: [`Collective`], also seen through a team.
@@ -91,8 +95,8 @@ impl Context for Shmem {
 impl KernelContext for Shmem {
     const COLLECTIVE: bool = false;
     #[inline(always)]
-    unsafe fn from_abi(abi: ContextAbi) -> Self {
-        Self { abi }
+    unsafe fn from_abi(abi: ContextAbi, engine: bool) -> Self {
+        Self { abi, engine }
     }
 }
 
@@ -114,9 +118,9 @@ impl Context for Collective {
 impl KernelContext for Collective {
     const COLLECTIVE: bool = true;
     #[inline(always)]
-    unsafe fn from_abi(abi: ContextAbi) -> Self {
+    unsafe fn from_abi(abi: ContextAbi, engine: bool) -> Self {
         // SAFETY: passed on.
-        Self { shmem: unsafe { Shmem::from_abi(abi) } }
+        Self { shmem: unsafe { Shmem::from_abi(abi, engine) } }
     }
 }
 

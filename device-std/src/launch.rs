@@ -266,13 +266,13 @@ mod registry {
 
     // One entry is always there, so that the linker defines the section's bounds.
     #[used]
-    #[unsafe(link_section = "oxshmem_modules_2")]
+    #[unsafe(link_section = "oxshmem_modules_3")]
     static FIRST: Registered = Registered(None);
 
     unsafe extern "C" {
-        #[link_name = "__start_oxshmem_modules_2"]
+        #[link_name = "__start_oxshmem_modules_3"]
         static START: usize;
-        #[link_name = "__stop_oxshmem_modules_2"]
+        #[link_name = "__stop_oxshmem_modules_3"]
         static STOP: usize;
     }
 
@@ -303,7 +303,7 @@ macro_rules! kernels {
             use $crate::launch::{Image, KernelInfo, Module, Registered};
             static MODULE: Module = include!(concat!(env!("OUT_DIR"), "/oxshmem_kernels.rs"));
             #[used]
-            #[unsafe(link_section = "oxshmem_modules_2")]
+            #[unsafe(link_section = "oxshmem_modules_3")]
             static REGISTERED: Registered = Registered(Some(&MODULE));
         };
     };

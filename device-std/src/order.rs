@@ -71,7 +71,9 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[track_caller]
     pub fn flush(self) {
         seam::operation(Operation::Flush, 0, 0, self.shmem().my_pe());
-        bulk::wait_reads();
+        if self.shmem().engine {
+            bulk::wait_reads();
+        }
         self.sync();
     }
 

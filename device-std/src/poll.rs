@@ -34,15 +34,16 @@ pub(crate) fn flipped(before: u32, now: u32) -> bool {
     (before ^ now) >> 31 != 0
 }
 
-/// When a poll gives up: fixed at its first failed look, so that one which need not wait never reads the clock.
+/// When a poll gives up: fixed when it first looks at the clock, which takes as long as a signal needs to come. So a poll
+/// looks only after many failed looks, and one that need not wait long never.
 pub(crate) struct Until {
     budget: u64,
-    /// 0 before the first failed look.
+    /// 0 before the first look at the clock.
     moment: u64,
 }
 
 impl Until {
-    /// `budget` units of the device's clock after the first failed look.
+    /// `budget` units of the device's clock after the first look at it.
     #[inline(always)]
     pub(crate) fn within(budget: u64) -> Self {
         Self { budget, moment: 0 }
@@ -65,9 +66,12 @@ pub(crate) fn poll_until(shmem: Shmem, until: &mut Until, mut look: impl FnMut()
         if holds {
             return Polled::Held;
         }
-        if until.moment == 0 {
+        failed = failed.wrapping_add(1);
+        if !failed.is_multiple_of(order::POLLS_PER_CHECK) {
+            // Nothing but the condition can have changed much.
+        } else if until.moment == 0 {
             until.moment = order::now().saturating_add(until.budget);
-        } else if failed.is_multiple_of(order::POLLS_PER_CHECK) {
+        } else {
             // SAFETY: the own control area, and the alarm word.
             let (abort, alarm) = unsafe {
                 (u64::load_relaxed(shmem.abi.heap_base + control::ABORT), u32::load_relaxed(shmem.abi.alarm))
@@ -79,7 +83,21 @@ pub(crate) fn poll_until(shmem: Shmem, until: &mut Until, mut look: impl FnMut()
                 return Polled::Expired(seen);
             }
         }
-        failed = failed.wrapping_add(1);
         order::poll_failed(failed, until.moment);
+    }
+}
+
+/// Makes the relaxed looks at the word at `address`, of which the last one saw what was waited for, acquire: by a fence that
+/// costs a few cycles, or where there is none by another load.
+///
+/// # Safety
+/// `address` is that of a mapped, aligned `W`.
+#[inline(always)]
+pub(crate) unsafe fn acquire<W: Word>(address: u64) {
+    if order::HAS_FENCE_ACQUIRE {
+        order::fence_acquire_sys();
+    } else {
+        // SAFETY: passed on.
+        unsafe { W::load_acquire(address) };
     }
 }

@@ -34,6 +34,9 @@ use core::marker::PhantomData;
 pub trait SharedField {
     /// The handle that the layout hands out.
     type Handle;
+    /// Whether the bulk copy engine reads or writes it.
+    #[doc(hidden)]
+    const ENGINE: bool = false;
     /// Makes it.
     #[doc(hidden)]
     fn handle(address: u32, shmem: Shmem) -> Self::Handle;
@@ -68,11 +71,12 @@ pub(crate) fn wide(offset: u32) -> u64 {
     shared::base() + u64::from(offset)
 }
 
-/// Checks that the launch gave `bytes` of dynamic shared memory. Generated layouts call this.
+/// Checks that the launch gave `bytes` of dynamic shared memory, and that the kernel knows of the bulk copy engine if the
+/// layout has room for it. Generated layouts call this.
 #[doc(hidden)]
 #[inline(always)]
-pub fn base_of(shmem: Shmem, bytes: u32) {
-    if shared::bytes() < bytes {
+pub fn base_of(shmem: Shmem, bytes: u32, engine: bool) {
+    if shared::bytes() < bytes || (engine && !shmem.engine) {
         let fault = Fault { peer: shmem.my_pe(), ..Fault::new(Cause::SharedMemory, Operation::Shared) };
         fail(shmem, Fault { expected: u64::from(bytes), seen: u64::from(shared::bytes()), ..fault });
     }

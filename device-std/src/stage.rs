@@ -44,6 +44,7 @@ pub struct StageMemory {
 
 impl<const BYTES: usize> SharedField for BulkStage<BYTES> {
     type Handle = StageMemory;
+    const ENGINE: bool = true;
     #[inline(always)]
     fn handle(address: u32, _: Shmem) -> StageMemory {
         const { assert!(BYTES > 0 && BYTES.is_multiple_of(64), "a stage has a multiple of 64 bytes") };

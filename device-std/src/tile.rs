@@ -50,6 +50,7 @@ impl<T> core::fmt::Debug for TileMemory<T> {
 
 impl<T: Pod, const N: usize> SharedField for BulkTile<T, N> {
     type Handle = TileMemory<T>;
+    const ENGINE: bool = true;
     #[inline(always)]
     fn handle(address: u32, shmem: Shmem) -> TileMemory<T> {
         TileMemory {

@@ -82,7 +82,15 @@ impl Machine {
     /// # Errors
     /// [`Error::System`] if the system refuses.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation, Error> {
-        Reservation::new(self.table.clone(), bytes)
+        self.reserve_near(bytes, 0)
+    }
+
+    /// As [`reserve`](Self::reserve), from the address `wish` on if that is free, and not 0.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the system refuses.
+    pub fn reserve_near(&self, bytes: u64, wish: u64) -> Result<Reservation, Error> {
+        Reservation::new(self.table.clone(), bytes, wish)
     }
 
     /// Allocates zeroed host memory that every device may access; `bytes` is rounded up to whole pages.

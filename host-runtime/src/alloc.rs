@@ -203,6 +203,11 @@ impl Heap {
         self.space.bases()
     }
 
+    /// From each of them to the next, if that is the same for all; else 0.
+    pub(crate) fn stride(&self) -> u64 {
+        self.space.stride()
+    }
+
     /// Bytes that are mapped at the start of each PE's segment.
     pub(crate) fn mapped(&self) -> u64 {
         self.space.mapped()

@@ -52,6 +52,8 @@ pub(crate) struct Job {
     pub(crate) ledgers: Vec<Arc<Ledger>>,
     /// Address of each PE's heap segment.
     pub(crate) bases: Vec<u64>,
+    /// From each of them to the next, if that is the same for all; else 0.
+    pub(crate) stride: u64,
     /// Bytes that are mapped at the start of each segment.
     pub(crate) mapped: AtomicU64,
     /// Number of the run in this process, to tell vectors of different runs apart.
@@ -161,6 +163,7 @@ impl Job {
             ended: AtomicBool::new(false),
             ledgers: (0..numbers).map(|_| Arc::default()).collect(),
             bases: heap.bases(),
+            stride: heap.stride(),
             mapped: AtomicU64::new(0),
             number,
             team_tag,

@@ -183,6 +183,7 @@ fn context(pe: &Pe, slot: usize, number: u64) -> ContextAbi {
         heap_base: pe.base(),
         heap_bytes: pe.job.mapped.load(Ordering::Acquire),
         peer_bases: pe.peer_bases(),
+        peer_stride: pe.job.stride,
         error_record: pe.job.record_address(pe.me),
         alarm: pe.job.alarm_address(),
         deadline: pe.deadline_ticks,

@@ -23,19 +23,40 @@ struct Segment {
     reservation: Box<dyn Reservation>,
 }
 
+impl Segment {
+    /// Bytes from the other's address to this one's, wrapping.
+    fn distance(&self, other: &Self) -> u64 {
+        self.reservation.base().wrapping_sub(other.reservation.base())
+    }
+}
+
 impl AddressSpace {
     /// Reserves a segment of at least `bytes` for each PE, in multiples of `granule`: on the PE's device if that is
     /// given, else by the first that is.
     pub(crate) fn new(device_of_pe: &[Option<Arc<dyn Device>>], bytes: u64, granule: u64) -> Result<Self> {
         let any = device_of_pe.iter().flatten().next();
-        let reserve = |device: &Option<Arc<dyn Device>>| {
+        let bytes = bytes.next_multiple_of(granule);
+        let mut segments: Vec<Segment> = Vec::with_capacity(device_of_pe.len());
+        for device in device_of_pe {
             let nobody = || Error::Config { what: "no PE of the job belongs to this process".into() };
-            let reservation =
-                device.as_ref().or(any).ok_or_else(nobody)?.reserve(bytes.next_multiple_of(granule))?;
-            Ok(Segment { device: device.clone(), reservation })
-        };
-        let segments = device_of_pe.iter().map(reserve).collect::<Result<_>>()?;
+            // Evenly spaced if it can be had: the second where the first ends, each further one as far on.
+            let wish = match &segments[..] {
+                [] => 0,
+                [first] => first.reservation.base().wrapping_add(bytes),
+                [.., before, last] => last.distance(before).wrapping_add(last.reservation.base()),
+            };
+            let reservation = device.as_ref().or(any).ok_or_else(nobody)?.reserve(bytes, wish)?;
+            segments.push(Segment { device: device.clone(), reservation });
+        }
         Ok(Self { segments, granule, mapped: 0 })
+    }
+
+    /// From each PE's segment to the next one's, wrapping, if that is the same for all; else 0.
+    pub(crate) fn stride(&self) -> u64 {
+        let mut distances = self.segments.windows(2).map(|pair| pair[1].distance(&pair[0]));
+        // Of a single one any distance is right.
+        let first = distances.next().unwrap_or(self.reserved());
+        if distances.all(|distance| distance == first) { first } else { 0 }
     }
 
     /// Address of each PE's segment.

@@ -51,7 +51,7 @@ static TOO_NEW: Module = Module {
     toolchain: "",
 };
 #[used]
-#[unsafe(link_section = "oxshmem_modules_2")]
+#[unsafe(link_section = "oxshmem_modules_3")]
 static REGISTERED: [Registered; 3] =
     [Registered(Some(&LOADABLE)), Registered(Some(&NOT_BUILT)), Registered(Some(&TOO_NEW))];
 

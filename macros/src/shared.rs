@@ -24,10 +24,12 @@ fn parse(input: TokenStream) -> syn::Result<TokenStream> {
         return Err(Error::new(layout.ident.span(), "a shared-memory layout is a struct with named fields"));
     };
     let (attributes, visibility, name) = (&layout.attrs, &layout.vis, &layout.ident);
-    let (mut handles, mut offsets, mut makers) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut handles, mut offsets, mut makers, mut engines) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (index, field) in fields.named.iter().enumerate() {
         let (attrs, vis, ident, ty) = (&field.attrs, &field.vis, &field.ident, &field.ty);
         let handle = quote_spanned!(ty.span() => <#ty as ::oxshmem_device::__private::SharedField>::Handle);
+        engines.push(quote_spanned!(ty.span() => <#ty as ::oxshmem_device::__private::SharedField>::ENGINE));
         handles.push(quote!(#(#attrs)* #vis #ident: #handle));
         // 16 bytes' alignment lets any field be copied by vector accesses.
         offsets.push(quote! {
@@ -58,12 +60,16 @@ fn parse(input: TokenStream) -> syn::Result<TokenStream> {
             /// Size in bytes.
             #visibility const BYTES: u32 = Self::LAID_OUT.1;
 
+            /// Whether the bulk copy engine reads or writes any of it.
+            #[doc(hidden)]
+            #visibility const ENGINE: bool = false #(|| #engines)*;
+
             /// Handles to the fields, in the block's shared memory. The kernel must name this layout
             /// (`#[nvshmem_kernel(shared = …)]`), so that the launch provides it; else it ends with an error.
             #[inline(always)]
             #visibility fn of(context: impl ::oxshmem_device::__private::KernelContext) -> Self {
                 let shmem = context.shmem();
-                ::oxshmem_device::__private::base_of(shmem, Self::BYTES);
+                ::oxshmem_device::__private::base_of(shmem, Self::BYTES, Self::ENGINE);
                 Self { #(#makers,)* }
             }
         }

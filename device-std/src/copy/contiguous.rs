@@ -5,8 +5,8 @@
 //! | the same | 16-byte loads and stores, `IN_FLIGHT` of each per thread | element by element, to the grid |
 //! | differently | two aligned 16-byte loads, shifted together, and a 16-byte store; four such in flight per thread | element by element, to the target's grid, and as far that no load leaves the source |
 //!
-//! A scope of many threads has enough in flight with four each: more costs registers and gains nothing. One thread alone
-//! moves what it has in flight per trip to memory, so it takes eight.
+//! A scope of many threads has enough in flight with four each: more costs registers and gains nothing. A warp, and still
+//! more one thread alone, moves what it has in flight per trip to memory: they take 8 and 16.
 
 use super::space::Space;
 use crate::arch::order::opaque;
@@ -26,7 +26,7 @@ pub(crate) unsafe fn copy<D: Space, S: Space, T: Pod, const IN_FLIGHT: u32>(
     rank: u64,
     size: u64,
 ) {
-    const { assert!(IN_FLIGHT == 4 || IN_FLIGHT == 8) };
+    const { assert!(matches!(IN_FLIGHT, 4 | 8 | 16)) };
     // SAFETY: `T`'s alignment (a power of two, at most 16 here) divides both addresses and its size.
     unsafe {
         match align_of::<T>() {
@@ -79,7 +79,7 @@ macro_rules! batch {
     ($target:expr, $source:expr, $step:expr; $($word:ident $n:literal)*) => {
         let (target, source) = (opaque($target), opaque($source));
         // Of one thread alone it is a constant, and the addresses are offsets.
-        let step = if IN_FLIGHT == 8 { $step } else { opaque($step) };
+        let step = if IN_FLIGHT == 16 { $step } else { opaque($step) };
         $(let $word = S::load::<V16>(source + $n * step);)*
         $(D::store(target + $n * step, $word);)*
     };
@@ -101,7 +101,11 @@ unsafe fn strided<D: Space, S: Space, const IN_FLIGHT: u32>(
     let mut at = rank * 16;
     // SAFETY: every offset below is less than `end`.
     unsafe {
-        while IN_FLIGHT == 8 && at + 7 * step < end {
+        while IN_FLIGHT == 16 && at + 15 * step < end {
+            batch!(target + at, source + at, step; a 0 b 1 c 2 d 3 e 4 f 5 g 6 h 7 i 8 j 9 k 10 l 11 m 12 n 13 o 14 p 15);
+            at += 16 * step;
+        }
+        while IN_FLIGHT >= 8 && at + 7 * step < end {
             batch!(target + at, source + at, step; a 0 b 1 c 2 d 3 e 4 f 5 g 6 h 7);
             at += 8 * step;
         }

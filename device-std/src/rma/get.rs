@@ -72,8 +72,10 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                     }
                 }
             }
-            // SAFETY: as above.
-            unsafe { self.transfer::<B::Space, GlobalSpace, T>(to + body, from + body, bytes - body) };
+            if body < bytes {
+                // SAFETY: as above.
+                unsafe { self.transfer::<B::Space, GlobalSpace, T>(to + body, from + body, bytes - body) };
+            }
         } else {
             self.sync();
             let (to, bytes) = (order::opaque(to), order::opaque(bytes));

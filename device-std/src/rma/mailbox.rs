@@ -9,11 +9,11 @@
 
 use super::{Destination, Packet, Source, packet};
 use crate::abi::{Cause, Cmp, Operation};
-use crate::arch::{Word, order};
+use crate::arch::Word;
 use crate::context::{Context, MayWait};
 use crate::copy::GlobalSpace;
 use crate::fault::{Fault, fail};
-use crate::poll::{Polled, poll};
+use crate::poll::{Polled, acquire, poll};
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::sym::{self, Data, Sym, Symmetric};
@@ -121,12 +121,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                 let seen = unsafe { u64::load_relaxed(from) };
                 (seen == round, seen)
             });
-            if order::HAS_FENCE_ACQUIRE {
-                order::fence_acquire_sys();
-            } else {
-                // SAFETY: as above.
-                unsafe { u64::load_acquire(from) };
-            }
+            // SAFETY: as above.
+            unsafe { acquire::<u64>(from) };
         }
         self.scope.join(shmem, polled, Fault { cmp: Cmp::Eq as u32, expected: round, ..fault });
         // SAFETY: the mailbox's data, and a target of the same length.

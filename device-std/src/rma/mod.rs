@@ -45,7 +45,7 @@ use crate::arch::order;
 use crate::context::Context;
 use crate::copy::{self, Space};
 use crate::fault::{Fault, fail};
-use crate::scope::{Scope, Scoped};
+use crate::scope::{Scope, Scoped, Width};
 use crate::sym::Sym;
 use bytemuck::Pod;
 
@@ -70,16 +70,20 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     unsafe fn transfer<D: Space, F: Space, T: Pod>(self, target: u64, source: u64, bytes: u64) {
         let (mut rank, mut size) = (self.rank(), self.size());
-        if !S::IS_ONE_THREAD {
+        if S::WIDTH != Width::One {
             // Else their products with constants are kept, too.
             (rank, size) = (order::opaque(rank), order::opaque(size));
         }
         // SAFETY: passed on.
         unsafe {
-            if S::IS_ONE_THREAD && D::IS_FAR && F::IS_FAR {
-                copy::copy::<D, F, T, 8>(target, source, bytes, rank, size);
-            } else {
-                copy::copy::<D, F, T, 4>(target, source, bytes, rank, size);
+            match S::WIDTH {
+                Width::One if D::IS_FAR && F::IS_FAR => {
+                    copy::copy::<D, F, T, 16>(target, source, bytes, rank, size);
+                }
+                Width::Warp if D::IS_FAR && F::IS_FAR => {
+                    copy::copy::<D, F, T, 8>(target, source, bytes, rank, size);
+                }
+                _ => copy::copy::<D, F, T, 4>(target, source, bytes, rank, size),
             }
         }
     }

@@ -71,8 +71,10 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                 unsafe { bulk::store(to, from, body as u32) };
                 bulk::commit();
             }
-            // SAFETY: as above.
-            unsafe { self.transfer::<GlobalSpace, B::Space, T>(to + body, from + body, bytes - body) };
+            if body < bytes {
+                // SAFETY: as above.
+                unsafe { self.transfer::<GlobalSpace, B::Space, T>(to + body, from + body, bytes - body) };
+            }
         } else {
             self.sync();
             let (from, bytes) = (order::opaque(from), order::opaque(bytes));

@@ -61,8 +61,11 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     /// bulk engine is complete first.
     #[inline(always)]
     pub(crate) fn settle(self) {
-        bulk::wait_stores();
-        self.scope.sync(self.shmem());
+        let shmem = self.shmem();
+        if shmem.engine {
+            bulk::wait_stores();
+        }
+        self.scope.sync(shmem);
     }
 
     /// The calling thread's number in the scope, from 0.
@@ -145,9 +148,9 @@ impl<C: Context> GridScope for C {}
 
 /// One of [`Thread`], [`Warp`], [`Warps`], [`Block`], [`Grid`].
 pub trait Scope: Copy + 'static + sealed::Sealed {
-    /// Whether one thread does everything.
+    /// How many threads it has at most, as far as that decides how much each has in flight.
     #[doc(hidden)]
-    const IS_ONE_THREAD: bool = false;
+    const WIDTH: Width = Width::Many;
     /// The calling thread's number in the scope.
     #[doc(hidden)]
     fn rank(self) -> u64;
@@ -176,6 +179,18 @@ pub trait Scope: Copy + 'static + sealed::Sealed {
     fn agree(self, shmem: Shmem, holds: bool) -> bool {
         self.share(shmem, holds.into()) != 0
     }
+}
+
+/// Classes of scopes by their threads.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// One.
+    One,
+    /// Up to 32.
+    Warp,
+    /// Any number.
+    Many,
 }
 
 mod sealed {

@@ -14,11 +14,11 @@ mod word;
 
 pub use crate::abi::Cmp;
 use crate::abi::{Cause, Operation};
-use crate::arch::{Word, order};
+use crate::arch::Word;
 use crate::atomic::{AtomicInteger, sealed::Machine};
 use crate::context::{Context, MayWait};
 use crate::fault::Fault;
-use crate::poll::{Polled, poll};
+use crate::poll::{self, Polled, poll};
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::sym::Sym;
@@ -119,13 +119,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                 let seen = unsafe { look::<W>(address) };
                 (holds(seen), seen.recorded())
             });
-            // The relaxed polls ordered nothing.
-            if order::HAS_FENCE_ACQUIRE {
-                order::fence_acquire_sys();
-            } else {
-                // SAFETY: as above.
-                unsafe { acquire::<W>(address) };
-            }
+            // SAFETY: as above.
+            unsafe { poll::acquire::<<W::Value as Machine>::Bits>(address) };
         }
         let fault = Fault {
             cmp: cmp as u32,

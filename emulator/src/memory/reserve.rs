@@ -27,13 +27,14 @@ struct Piece {
 }
 
 impl Reservation {
-    pub(crate) fn new(table: Arc<Table>, bytes: u64) -> Result<Self, Error> {
+    pub(crate) fn new(table: Arc<Table>, bytes: u64, wish: u64) -> Result<Self, Error> {
         let bytes = whole(bytes)?;
         let length = bytes as usize;
         let slack = GRANULARITY as usize;
         let none = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a fresh map at an address of the system's choice.
-        let at = unsafe { mmap_anonymous(core::ptr::null_mut(), length + slack, ProtFlags::empty(), none) }
+        let wish = core::ptr::without_provenance_mut(wish as usize);
+        // SAFETY: a fresh map at an address of the system's choice: the wish displaces nothing.
+        let at = unsafe { mmap_anonymous(wish, length + slack, ProtFlags::empty(), none) }
             .map_err(|errno| failed("reserving addresses", bytes, errno))?;
         let begin = at.expose_provenance();
         let start = begin.next_multiple_of(slack);

@@ -90,6 +90,7 @@ impl Job {
             heap_base: self.pes[pe as usize].heap.address(),
             heap_bytes: HEAP,
             peer_bases: self.shared.address(),
+            peer_stride: 0,
             error_record: self.record_address(pe),
             alarm: self.shared.address() + 4096,
             deadline: self.deadline,
@@ -152,7 +153,7 @@ impl Job {
             collective: true,
             context: self.context(pe),
             // SAFETY: the emulator passes the context of this launch.
-            run: Box::new(move |abi| kernel(unsafe { Collective::from_abi(abi) })),
+            run: Box::new(move |abi| kernel(unsafe { Collective::from_abi(abi, true) })),
         }
     }
 

@@ -97,8 +97,8 @@ impl Device for Emulated {
         Ok(self.device.memory().0)
     }
 
-    fn reserve(&self, bytes: u64) -> Result<Box<dyn Reservation>> {
-        let inner = self.machine.reserve(bytes).map_err(|error| no_addresses(error, bytes))?;
+    fn reserve(&self, bytes: u64, wish: u64) -> Result<Box<dyn Reservation>> {
+        let inner = self.machine.reserve_near(bytes, wish).map_err(|error| no_addresses(error, bytes))?;
         Ok(Box::new(Segment {
             device: self.device.clone(),
             inner,

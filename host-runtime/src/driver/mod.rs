@@ -82,8 +82,9 @@ pub(crate) trait Device: Send + Sync + Debug {
     /// Bytes of memory that are free now.
     fn free_memory(&self) -> Result<u64>;
 
-    /// Reserves addresses, the same for every device of the process, with nothing behind them yet.
-    fn reserve(&self, bytes: u64) -> Result<Box<dyn Reservation>>;
+    /// Reserves addresses, the same for every device of the process, with nothing behind them yet: from `wish` on if that
+    /// is free, and not 0.
+    fn reserve(&self, bytes: u64, wish: u64) -> Result<Box<dyn Reservation>>;
 
     /// Lets every device of the process read and write host memory.
     ///

@@ -26,6 +26,7 @@ fn entry(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
     let first: Vec<_> = (0..param_types.len()).map(|i| format_ident!("first_{i}")).collect();
     let second: Vec<_> = (0..param_types.len()).map(|i| format_ident!("second_{i}")).collect();
     let marker = marker(kernel, &symbol);
+    let engine = kernel.arguments.engine();
     quote! {
         #marker
         #[cfg(target_arch = "nvptx64")]
@@ -44,7 +45,7 @@ fn entry(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
             ) {
                 // SAFETY: the host launched this entry with its context and the parameters' own pieces.
                 #function #turbofish (
-                    unsafe { <#context as __oxshmem::KernelContext>::from_abi(context) },
+                    unsafe { <#context as __oxshmem::KernelContext>::from_abi(context, #engine) },
                     #(unsafe { <#param_types as __oxshmem::KernelParam>::from_raw(#first, #second) },)*
                 )
             }

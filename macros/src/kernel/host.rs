@@ -44,6 +44,7 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
     let suffix = format!("__{name}{suffix}");
     let arguments = (!types.is_empty()).then(|| quote!(<#(#generics),*>));
     let turbofish = (!types.is_empty()).then(|| quote!(::<#(#generics),*>));
+    let engine = kernel.arguments.engine();
     let shared = match &kernel.arguments.shared {
         Some(layout) => quote_spanned!(layout.span() => <#layout>::BYTES),
         None => quote!(0),
@@ -90,7 +91,7 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
                 unsafe fn run_thread(context: __oxshmem::ContextAbi, raw: Self::Raw) {
                     // SAFETY: the caller gives a launch's context and its checked parameters.
                     #name #turbofish (
-                        unsafe { #context_trait::from_abi(context) },
+                        unsafe { #context_trait::from_abi(context, #engine) },
                         #(unsafe { #traits::from_raw(raw.#indices.0, raw.#indices.1) },)*
                     )
                 }

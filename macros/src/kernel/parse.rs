@@ -1,6 +1,7 @@
 //! Reads the attribute's arguments and the function, and refuses what cannot be a kernel.
 
 use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -30,6 +31,16 @@ pub(super) struct Arguments {
     pub(super) cluster: Option<[u32; 3]>,
     pub(super) arch: Option<String>,
     pub(super) local: bool,
+}
+
+impl Arguments {
+    /// Whether the kernel's shared memory has room for the bulk copy engine, as an expression.
+    pub(super) fn engine(&self) -> TokenStream {
+        match &self.shared {
+            Some(layout) => quote_spanned!(layout.span() => <#layout>::ENGINE),
+            None => quote!(false),
+        }
+    }
 }
 
 impl Parse for Arguments {

@@ -77,13 +77,17 @@ pub(crate) const ALL: &[Kernel] = &[
     // Signed words compare signed.
     Kernel {
         names: &["compare__i32"],
-        has: &["setp.gt.s32", "ld.relaxed.sys.global.b32", "ld.acquire.sys.global.b32"],
+        has: &["setp.gt.s32", "ld.relaxed.sys.global.b32"],
+        newer: &["fence.acquire.sys"],
+        older: &["ld.acquire.sys.global.b32"],
         lacks: &["fence.sc", "fence.acq_rel.sys"],
         ..Kernel::NAMED
     },
     Kernel {
         names: &["compare__u64"],
-        has: &["setp.gt.u64", "ld.relaxed.sys.global.b64", "ld.acquire.sys.global.b64"],
+        has: &["setp.gt.u64", "ld.relaxed.sys.global.b64"],
+        newer: &["fence.acquire.sys"],
+        older: &["ld.acquire.sys.global.b64"],
         lacks: &["fence.sc", "fence.acq_rel.sys"],
         ..Kernel::NAMED
     },

@@ -171,15 +171,6 @@ fn lock_16() -> std::sync::MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// [`Word::load_acquire`] of a 64-bit word.
-///
-/// # Safety
-/// As there.
-pub(crate) unsafe fn load_acquire_u64(address: u64) -> u64 {
-    // SAFETY: passed on.
-    unsafe { u64::load_acquire(address) }
-}
-
 /// [`Word::store_release`] of a 64-bit word.
 ///
 /// # Safety

@@ -171,16 +171,6 @@ vector! {
     load_volatile store_volatile ".volatile.global" ".volatile.global";
 }
 
-/// [`Word::load_acquire`] of a 64-bit word.
-///
-/// # Safety
-/// As there.
-#[inline(always)]
-pub(crate) unsafe fn load_acquire_u64(address: u64) -> u64 {
-    // SAFETY: passed on.
-    unsafe { u64::load_acquire(address) }
-}
-
 /// [`Word::store_release`] of a 64-bit word.
 ///
 /// # Safety

@@ -50,7 +50,7 @@ pub(super) fn granule(device: CUdevice, handles: HandleType) -> Result<u64> {
 /// Makes memory with handles of this type and exports it, to see whether that can be done.
 pub(super) fn try_handles(context: &Arc<Context>, handles: HandleType, bytes: u64) -> Result<()> {
     let devices: Arc<[CUdevice]> = Arc::new([context.device]);
-    let mut segment = Segment::new(context.clone(), devices, handles, bytes)?;
+    let mut segment = Segment::new(context.clone(), devices, handles, bytes, 0)?;
     segment.create(bytes)?;
     segment.export().map(drop)
 }
@@ -84,11 +84,12 @@ impl Segment {
         devices: Arc<[CUdevice]>,
         handles: HandleType,
         bytes: u64,
+        wish: u64,
     ) -> Result<Self> {
         let mut base = 0;
         let doing = "reserving a heap's addresses";
-        // SAFETY: `base` may be written; 0 lets the driver choose alignment and place.
-        unsafe { cu!(cuMemAddressReserve(&mut base, bytes as usize, 0, 0, 0), doing) }?;
+        // SAFETY: `base` may be written; an alignment of 0 lets the driver choose, and the address is a wish.
+        unsafe { cu!(cuMemAddressReserve(&mut base, bytes as usize, 0, wish, 0), doing) }?;
         Ok(Self { context, base, bytes, devices, handles, created: None, mapped: Vec::new() })
     }
 }

@@ -208,8 +208,8 @@ impl Device for Gpu {
         memory::free_memory()
     }
 
-    fn reserve(&self, bytes: u64) -> Result<Box<dyn Reservation>> {
-        Ok(Box::new(Segment::new(self.context.clone(), self.all.clone(), self.handles, bytes)?))
+    fn reserve(&self, bytes: u64, wish: u64) -> Result<Box<dyn Reservation>> {
+        Ok(Box::new(Segment::new(self.context.clone(), self.all.clone(), self.handles, bytes, wish)?))
     }
 
     unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize) -> Result<Box<dyn Registered>> {

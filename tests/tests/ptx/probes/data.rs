@@ -5,11 +5,14 @@ use super::super::reader::From;
 use super::{FENCES, FENCES_AND_BARRIERS, OF_SEVERAL_CHECKS};
 
 /// 16 bytes at a time, four in flight: where both sides lie alike to the 16-byte grid they go as they came, elsewhere two
-/// are shifted into one.
+/// loads are shifted into one store.
 const VECTORS: &[InFlight] = &[
     InFlight { load: "ld.global.v2.b64", user: "st.global.v2.b64", count: 4 },
-    InFlight { load: "ld.global.v2.b64", user: "selp.b64", count: 4 },
+    InFlight { load: "ld.global.v2.b64", user: "selp.b64", count: 8 },
 ];
+/// One thread alone has eight in flight.
+const OF_THREAD: &[InFlight] =
+    &[InFlight { load: "ld.global.v2.b64", user: "st.global.v2.b64", count: 8 }, VECTORS[1]];
 /// Elements of 16 bytes are always on the grid.
 const ALIGNED: &[InFlight] = &[VECTORS[0]];
 
@@ -72,13 +75,19 @@ pub(crate) const ROWS: &[Kernel] = &[
         names: &["put_thread__u8", "get_thread__u8"],
         has: &["ld.global.b8"],
         lacks: FENCES_AND_BARRIERS,
+        in_flight: OF_THREAD,
         ..BULK
     },
-    Kernel { names: &["put_thread__u32", "get_thread__u32"], lacks: FENCES_AND_BARRIERS, ..BULK },
+    Kernel {
+        names: &["put_thread__u32", "get_thread__u32"],
+        lacks: FENCES_AND_BARRIERS,
+        in_flight: OF_THREAD,
+        ..BULK
+    },
     Kernel {
         names: &["put_thread__u128", "get_thread__u128"],
         lacks: FENCES_AND_BARRIERS,
-        in_flight: ALIGNED,
+        in_flight: &[OF_THREAD[0]],
         ..BULK
     },
     Kernel {

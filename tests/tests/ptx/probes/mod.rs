@@ -6,6 +6,7 @@ mod atomic;
 mod data;
 mod engine;
 mod order;
+mod packet;
 mod scalar;
 mod signal;
 
@@ -13,7 +14,7 @@ use super::expectation::Kernel;
 
 /// All rows.
 pub(crate) const ALL: &[&[Kernel]] =
-    &[scalar::ROWS, data::ROWS, signal::ROWS, order::ROWS, atomic::ROWS, engine::ROWS];
+    &[scalar::ROWS, data::ROWS, signal::ROWS, packet::ROWS, order::ROWS, atomic::ROWS, engine::ROWS];
 
 /// The one probe that is allowed local memory: it puts a thread's own array.
 pub(crate) const OWN_ARRAY: &str = "put_own_array";

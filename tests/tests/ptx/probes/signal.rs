@@ -36,13 +36,21 @@ const BEHIND_DATA_ADD: &[Between] = &[
 ];
 const VECTORS: &[InFlight] = &[
     InFlight { load: "ld.global.v2.b64", user: "st.global.v2.b64", count: 4 },
-    InFlight { load: "ld.global.v2.b64", user: "selp.b64", count: 4 },
+    InFlight { load: "ld.global.v2.b64", user: "selp.b64", count: 8 },
 ];
 
 const POLL: &str = "ld.relaxed.sys.global.b64";
-const ACQUIRE: &str = "ld.acquire.sys.global.b64";
-const WAIT: Kernel =
-    Kernel { has: &[POLL, "nanosleep", "*%globaltimer", "exit"], lacks: FENCES, ..Kernel::NAMED };
+/// What makes relaxed polls acquire: a fence that waits for nothing, where there is one, or another load.
+const FENCE: &str = "fence.acquire.sys";
+const LOAD: &str = "ld.acquire.sys.global.b64";
+const ACQUIRE: &str = "fence.acquire.sys|ld.acquire.sys.global.b64";
+const WAIT: Kernel = Kernel {
+    has: &[POLL, "nanosleep", "*%globaltimer", "exit"],
+    newer: &[FENCE],
+    older: &[LOAD],
+    lacks: FENCES,
+    ..Kernel::NAMED
+};
 
 pub(crate) const ROWS: &[Kernel] = &[
     Kernel { names: &["signal_set"], between: JOINED, registers: OF_ONE_THREAD, ..STRONG },
@@ -109,11 +117,9 @@ pub(crate) const ROWS: &[Kernel] = &[
         }],
         ..WAIT
     },
-    // After several words one fence that waits for nothing, where there is one.
+    // After several words one for all.
     Kernel {
         names: &["wait_until_all_thread"],
-        newer: &["fence.acquire.sys"],
-        older: &[ACQUIRE],
         between: &[Between {
             only_on: Some("sm_90"),
             from: From::Each(POLL),
@@ -122,19 +128,13 @@ pub(crate) const ROWS: &[Kernel] = &[
         }],
         ..WAIT
     },
-    Kernel {
-        names: &["wait_until_all_block"],
-        newer: &["fence.acquire.sys"],
-        older: &[ACQUIRE],
-        always: &["bar.red.or.pred"],
-        ..WAIT
-    },
+    Kernel { names: &["wait_until_all_block"], always: &["bar.red.or.pred"], ..WAIT },
     Kernel {
         names: &["test_block"],
         always: &["bar.red.or.pred"],
         between: &[Between {
             only_on: None,
-            from: From::Each(ACQUIRE),
+            from: From::Each(LOAD),
             through: &["bar.red.or.pred"],
             to: &["ret"],
         }],

@@ -15,13 +15,17 @@
 mod case;
 mod check;
 mod cli;
+mod compare;
 mod error;
 mod plot;
+mod record;
 mod report;
+mod rows;
 mod run;
 mod serve;
 mod single;
 mod stats;
+mod system;
 
 use clap::Parser;
 use cli::{Arguments, Command};
@@ -34,7 +38,7 @@ fn main() -> ExitCode {
             single::single(test, sweep)
         }
         Command::Serve(options) => serve::serve(options),
-        Command::Compare(_) => Ok(()),
+        Command::Compare(options) => compare::compare(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

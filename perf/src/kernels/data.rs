@@ -6,7 +6,7 @@ use oxshmem_device::bytemuck::Pod;
 use oxshmem_device::prelude::*;
 
 /// Elements of the tests.
-pub trait Pattern: Pod + Send + PartialEq {
+pub trait Pattern: Pod + Send + Sync + PartialEq {
     /// What no check takes for data; a target holds it before.
     const POISON: Self;
     /// Element `i` of the pattern of `seed`.
@@ -149,7 +149,7 @@ pub fn check_words(
     let mut wrong = Wrong::default();
     let mut i = thread::in_grid();
     while i < words.len() {
-        let counts = if stride == 0 { i == 0 } else { i % stride == 0 && i / stride < count };
+        let counts = if stride == 0 { i == 0 } else { i.is_multiple_of(stride) && i / stride < count };
         let expected = if counts { each } else { 0 };
         wrong.note(i, one.atomic_fetch(words.at(i), shmem.my_pe()) == expected);
         i += thread::per_grid();

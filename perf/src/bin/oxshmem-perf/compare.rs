@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn a_query_is_asked_once() {
         let case = Case::new(Test::PutBw);
-        let bar = |system| crate::rows::Bar { system, cases: vec![case], bound: Bound::Any };
+        let bar = |system| rows::Bar { system, cases: vec![case], bound: Bound::Any };
         let bars = vec![bar(Name::Raw), bar(Name::Nvshmem), bar(Name::Ours)];
         let row = Row { name: "row".into(), ours: vec![case], raw: vec![case], bars };
         assert_eq!(queries(&row), [(Name::Ours, case), (Name::Raw, case), (Name::Nvshmem, case)]);

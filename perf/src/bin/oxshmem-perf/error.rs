@@ -31,7 +31,7 @@ pub(crate) enum Failure {
         /// Which.
         case: String,
         /// Why.
-        why: Trouble,
+        why: Box<Trouble>,
     },
     /// The job failed.
     #[error(transparent)]
@@ -47,6 +47,18 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// The error that the other PEs must learn of, if it is one.
+    pub(crate) fn of_job(self) -> Result<oxshmem::Error, Self> {
+        match self {
+            Self::Job(error) => Ok(error),
+            Self::Case { case, why } => match *why {
+                Trouble::Failed(error) => Ok(error),
+                why => Err(Self::Case { case, why: Box::new(why) }),
+            },
+            other => Err(other),
+        }
+    }
+
     /// For `map_err` of what was done with a file.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();

@@ -21,7 +21,7 @@ pub(crate) struct Row {
 
 /// The columns of the table.
 pub(crate) const HEADER: &str =
-    "      bytes  ctas  threads  scope    time [us]   p50 [us]   p99 [us]        value  checked";
+    "      bytes  ctas  threads  scope    time [us]   p50 [us]   p99 [us]           value  checked";
 
 impl Row {
     /// Value and unit; no value if no time passed.
@@ -42,7 +42,7 @@ impl Row {
         let micros = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| format!("{:.3}", ns / 1e3));
         let has = |key, text: String| if test.has(key) { text } else { "-".to_owned() };
         format!(
-            "{:>11}  {ctas:>4}  {threads:>7}  {:<6}  {:>10}  {:>9}  {:>9}  {:>12}  {}",
+            "{:>11}  {ctas:>4}  {threads:>7}  {:<6}  {:>10}  {:>9}  {:>9}  {:>14}  {}",
             has(Key::Bytes, bytes.to_string()),
             has(Key::Scope, scope.to_string()),
             micros(Some(self.outcome.ns / f64::from(self.case.turns()))),
@@ -129,12 +129,12 @@ mod tests {
         let line = row(Test::PutBw, None).line();
         assert_eq!(
             line,
-            "       4096     1       32  block        2.048          -          -    2.000 GB/s  yes"
+            "       4096     1       32  block        2.048          -          -      2.000 GB/s  yes"
         );
         let line = row(Test::PLat, Some((2000.0, 2500.0))).line();
         assert_eq!(
             line,
-            "          -     1       32  -            2.048      2.000      2.500      2.048 us  yes"
+            "          -     1       32  -            2.048      2.000      2.500        2.048 us  yes"
         );
         assert!(HEADER.find("checked").is_some_and(|at| line.as_bytes()[at] == b'y'), "{line}");
     }

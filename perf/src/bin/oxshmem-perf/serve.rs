@@ -34,7 +34,7 @@ pub(crate) fn serve(options: &Serve) -> Result<(), Failure> {
         }
         // Each end is dropped when its PE returns, by which the other one learns of it.
         match shmem.my_pe() {
-            0 => take(&sender).map_or(Ok(Ok(())), |cases| pe.ask_and_answer(gpus, &cases)),
+            0 => take(&sender).map_or(Ok(Ok(())), |cases| pe.read_and_answer(gpus, &cases)),
             _ => take(&receiver).map_or(Ok(()), |cases| pe.follow(&cases)).map(Ok),
         }
     })?;
@@ -72,7 +72,7 @@ impl Server<'_> {
     }
 
     /// PE 0.
-    fn ask_and_answer(&self, gpus: u32, cases: &Sender<Case>) -> Result<Result<(), Failure>, Error> {
+    fn read_and_answer(&self, gpus: u32, cases: &Sender<(Case, u32)>) -> Result<Result<(), Failure>, Error> {
         let ready = format!(
             "ready name=oxshmem version={} pes=2 gpus={gpus} sms={} emulated={} device={}",
             env!("CARGO_PKG_VERSION"),
@@ -91,7 +91,7 @@ impl Server<'_> {
             let outcome = match parse(&line) {
                 Ok(case) => {
                     // It can only fail if PE 1 has returned, of which the case itself then tells.
-                    let _ = cases.send(case);
+                    let _ = cases.send((case, seed));
                     run(self.shmem, &case, self.memory, seed)
                 }
                 Err(trouble) => Err(trouble),
@@ -108,8 +108,8 @@ impl Server<'_> {
     }
 
     /// PE 1.
-    fn follow(&self, cases: &Receiver<Case>) -> Result<(), Error> {
-        for (case, seed) in cases.iter().zip(SEED..) {
+    fn follow(&self, cases: &Receiver<(Case, u32)>) -> Result<(), Error> {
+        for (case, seed) in cases {
             if let Err(Trouble::Failed(error)) = run(self.shmem, &case, self.memory, seed) {
                 return Err(error);
             }

@@ -2,7 +2,7 @@
 
 use crate::case::Test;
 use crate::cli::Sweep;
-use crate::error::{Failure, Trouble};
+use crate::error::Failure;
 use crate::plot::{Plot, Series};
 use crate::report::{self, HEADER, Row};
 use crate::run::run;
@@ -21,10 +21,10 @@ pub(crate) fn single(test: Test, sweep: &Sweep) -> Result<(), Failure> {
             "{test} is between 2 PEs, and {there}: set OXSHMEM_PES=2, or start it by `oxshmem-run -n 2`"
         )));
     }
-    let results = config.run(|shmem| match on_pe(&shmem, test, sweep) {
-        // The others learn of it.
-        Err(Failure::Case { why: Trouble::Failed(error), .. }) => Err(error),
-        result => Ok(result),
+    let results = config.run(|shmem| match on_pe(&shmem, test, sweep).map_err(Failure::of_job) {
+        Ok(()) => Ok(Ok(())),
+        Err(Ok(error)) => Err(error),
+        Err(Err(failure)) => Ok(Err(failure)),
     })?;
     results.into_iter().collect()
 }
@@ -39,8 +39,8 @@ fn on_pe(shmem: &Shmem, test: Test, sweep: &Sweep) -> Result<(), Failure> {
         println!("{test}  {}  {} PEs\n{HEADER}", shmem.device_name(), shmem.n_pes());
     }
     for (case, seed) in cases.iter().zip(SEED..) {
-        let outcome =
-            run(shmem, case, u64::MAX, seed).map_err(|why| Failure::Case { case: case.to_string(), why })?;
+        let outcome = run(shmem, case, u64::MAX, seed)
+            .map_err(|why| Failure::Case { case: case.to_string(), why: Box::new(why) })?;
         if tells {
             let row = Row { case: *case, outcome, pes: shmem.n_pes(), message_rate: sweep.message_rate };
             println!("{}", row.line());

@@ -246,7 +246,7 @@ mod tests {
         for (script, why) in
             [("exit 1", "before it was ready"), ("echo hello; read a", "should say that it is ready")]
         {
-            let error = shell(script, LONG).err().expect(script);
+            let error = shell(script, LONG).expect_err(script);
             assert!(error.contains(why) && error.starts_with("raw: "), "{error}");
         }
         let missing = System::start(Name::Nvshmem, Command::new("/nonexistent/nvshmem"), LONG);

@@ -68,8 +68,8 @@ pub fn atomic_lat(
     }
 }
 
-/// Every thread adds random values to random words of all PEs' tables, `updates` times, then what it has added to
-/// `added` here. One turn is one update.
+/// Every thread adds random values to random words of all PEs' tables, `updates` times after `warmup` untimed ones, then
+/// what it has added to `added` here.
 #[nvshmem_kernel]
 pub fn gups(
     shmem: Collective,
@@ -78,6 +78,7 @@ pub fn gups(
     times: Global<[u64]>,
     seed: u64,
     updates: u32,
+    warmup: u32,
 ) {
     let (one, grid) = (shmem.thread(), shmem.grid());
     let words = table.len() * u64::from(shmem.n_pes());
@@ -90,6 +91,6 @@ pub fn gups(
         one.atomic_add(table.at(word - pe * table.len()), random, pe as u32);
         sum = sum.wrapping_add(random);
     };
-    throughput(shmem, times, Turns { warmup: 0, iters: updates }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters: updates }, turn, || grid.quiet());
     one.atomic_add(added, sum, shmem.my_pe());
 }

@@ -1,6 +1,6 @@
 //! put-bw and get-bw. In each turn every scope moves its share of `target`, then the grid meets; one quiet at the end.
 
-use super::time::{Turns, throughput};
+use super::time::{Turns, forget, throughput};
 use super::who::{OnBlock, OnGrid, OnThread, OnWarp, Who, share};
 use oxshmem_device::prelude::*;
 
@@ -49,6 +49,7 @@ pub fn get_bw<S: Who>(
         if !S::GRID {
             grid.sync();
         }
+        forget(shmem);
     };
     throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
 }
@@ -101,6 +102,7 @@ pub fn get_staged_bw(
     let turn = || {
         block.get_staged(to, from, &mut stage, pe);
         grid.sync();
+        forget(shmem);
     };
     throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
 }

@@ -1,6 +1,6 @@
 //! p-bw, st-bw, g-bw and gather-bw: element by element, grid-strided, or gathered by each block.
 
-use super::time::{Turns, throughput};
+use super::time::{Turns, forget, throughput};
 use super::who::{OnBlock, share};
 use oxshmem_device::prelude::*;
 
@@ -92,6 +92,7 @@ pub fn gather_bw(
     let turn = || {
         block.gather(to, source, numbers, pe);
         grid.sync();
+        forget(shmem);
     };
     throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
 }

@@ -7,6 +7,7 @@
 //! | 2 + i | the cycle in which timed iteration i ended, as far as there is room |
 
 use oxshmem_device::clock;
+use oxshmem_device::cuda_std::thread::device_fence;
 use oxshmem_device::prelude::*;
 
 /// Words of `times` before the stamps of single iterations.
@@ -46,6 +47,18 @@ pub(crate) fn throughput(
     grid.sync();
     if thread::in_grid() == 0 {
         shmem.local(times).set(0, clock::nanoseconds() - start);
+    }
+}
+
+/// Lets no later turn be served by what the L1 of an earlier one holds. A grid barrier of several blocks does so by its
+/// acquire; one block has none in it.
+#[inline(always)]
+pub(crate) fn forget(shmem: Collective) {
+    if thread::blocks() == 1 {
+        if thread::in_block() == 0 {
+            device_fence();
+        }
+        shmem.block().sync();
     }
 }
 

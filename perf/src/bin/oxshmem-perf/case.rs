@@ -165,7 +165,7 @@ pub(crate) struct Case {
     pub(crate) index: Index,
     pub(crate) op: Op,
     pub(crate) pattern: Pattern,
-    /// Per thread.
+    /// Of each thread in one iteration.
     pub(crate) updates: u32,
     pub(crate) method: Method,
 }
@@ -189,7 +189,7 @@ impl Test {
             Self::AtomicBw => &[Ctas, Threads, Iters, Op, Pattern],
             Self::AtomicLat => &[Ctas, Threads, Iters, Op],
             Self::Barrier | Self::Sync => &[Scope, Ctas, Threads, Iters],
-            Self::Gups => &[Ctas, Threads, Bytes, Updates, Method],
+            Self::Gups => &[Ctas, Threads, Bytes, Iters, Updates, Method],
             Self::CopyBw => &[Bytes, Iters],
         }
     }
@@ -252,7 +252,7 @@ impl Case {
             index: Index::Contiguous,
             op: Op::Add,
             pattern: Pattern::Adjacent,
-            updates: 10,
+            updates: 1,
             method: Method::Atomic,
         }
     }
@@ -267,11 +267,16 @@ impl Case {
         if threads == 0 || threads > 1024 {
             return refuse(format!("a CTA has 1 to 1024 threads, not {threads}"));
         }
-        if self.iters == 0 || (test == Test::Gups && self.updates == 0) {
+        if self.iters == 0 {
             return refuse("there is 1 timed iteration or more, not 0".into());
         }
-        if self.iters.checked_add(self.warmup).is_none() {
-            return refuse(format!("{} iterations and {} before are too many", self.iters, self.warmup));
+        if self.updates == 0 {
+            return refuse("a thread makes 1 update or more, not 0".into());
+        }
+        let turns = self.iters.checked_add(self.warmup).and_then(|turns| turns.checked_mul(self.updates));
+        if turns.is_none() {
+            let (iters, warmup) = (self.iters, self.warmup);
+            return refuse(format!("{iters} iterations and {warmup} before are too many"));
         }
         if test.has(Key::Bytes) && (bytes == 0 || !bytes.is_multiple_of(test.element())) {
             return refuse(format!(
@@ -297,7 +302,7 @@ impl Case {
         Ok(())
     }
 
-    /// How many operations an iteration has, over all that call one.
+    /// How many operations an iteration has, over all threads of a PE that call one.
     pub(crate) fn operations(&self) -> u64 {
         let (ctas, threads) = (u64::from(self.ctas), u64::from(self.threads));
         match (self.test, self.scope) {
@@ -306,13 +311,9 @@ impl Case {
             (Test::PutBw | Test::GetBw, Scope::Block) => ctas,
             (Test::PBw | Test::StBw | Test::GBw | Test::GatherBw, _) => self.bytes / self.test.element(),
             (Test::AtomicBw, _) => ctas * threads,
+            (Test::Gups, _) => ctas * threads * u64::from(self.updates),
             _ => 1,
         }
-    }
-
-    /// How many timed turns it has.
-    pub(crate) fn turns(&self) -> u32 {
-        if self.test == Test::Gups { self.updates } else { self.iters }
     }
 
     /// Its value, in its test's unit, if its iterations took `ns` together on `pes` PEs; `None` if no time passed.
@@ -320,11 +321,10 @@ impl Case {
         let iters = f64::from(self.iters);
         let value = match self.test.unit() {
             Unit::GigabytesPerSecond => self.bytes as f64 * iters * if self.bidir { 2.0 } else { 1.0 } / ns,
-            Unit::MegaPerSecond if self.test == Test::Gups => {
-                let threads = f64::from(self.ctas) * f64::from(self.threads) * f64::from(pes);
-                threads * f64::from(self.updates) * 1e3 / ns
+            Unit::MegaPerSecond => {
+                let both = if self.test == Test::Gups { f64::from(pes) } else { 1.0 };
+                self.operations() as f64 * both * iters * 1e3 / ns
             }
-            Unit::MegaPerSecond => self.operations() as f64 * iters * 1e3 / ns,
             Unit::Micros => ns / iters / 1e3,
         };
         (ns > 0.0 && value.is_finite()).then_some(value)
@@ -428,7 +428,7 @@ mod tests {
         }
         let line = "put-bw scope=warp ctas=8 threads=64 bytes=4096 iters=20 offset=4 bidir=1 inflight=8";
         assert_eq!(line.parse::<Case>().map(|case| case.to_string()), Ok(line.to_owned()));
-        let line = "gups ctas=2 threads=64 bytes=4096 updates=20 method=aggregated";
+        let line = "gups ctas=2 threads=64 bytes=4096 iters=3 updates=20 method=aggregated";
         assert_eq!(line.parse::<Case>().map(|case| case.to_string()), Ok(line.to_owned()));
     }
 
@@ -457,7 +457,7 @@ mod tests {
             ("put-bw scope=grid path=bulk", "at block scope"),
             ("put-lat scope=grid", "not grid"),
             ("put-lat ctas=2", "by one CTA"),
-            ("gups updates=0", "1 timed iteration"),
+            ("gups updates=0", "1 update or more"),
         ] {
             let error = line.parse::<Case>().expect_err(line);
             assert!(error.contains(why), "{line}: {error}");
@@ -474,7 +474,7 @@ mod tests {
         assert_eq!(Case { iters: 10, ..Case::new(Test::PutLat) }.value(20_000.0, 2), Some(2.0));
         let atomics = Case { ctas: 2, threads: 50, iters: 10, ..Case::new(Test::AtomicBw) };
         assert_eq!(atomics.value(1000.0, 2), Some(1000.0));
-        let gups = Case { ctas: 2, threads: 50, updates: 10, ..Case::new(Test::Gups) };
+        let gups = Case { ctas: 2, threads: 50, updates: 5, iters: 2, ..Case::new(Test::Gups) };
         assert_eq!(gups.value(1000.0, 3), Some(3000.0));
     }
 }

@@ -130,13 +130,13 @@ pub(crate) struct Sweep {
     /// weak or strong.
     #[arg(long)]
     pub(crate) order: Option<Order>,
-    /// Updates per thread.
+    /// Updates of each thread in an iteration.
     #[arg(long)]
     pub(crate) updates: Option<u32>,
     /// How updates are sent: atomic.
     #[arg(long)]
     pub(crate) method: Option<Method>,
-    /// Adds one JSON object per row to this file.
+    /// Adds one JSON object per row to this file; `-` prints them in place of the table.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Draws the rows into this file.
@@ -222,6 +222,7 @@ struct Defaults {
     warmup: u32,
     ctas: u32,
     threads: u32,
+    updates: u32,
 }
 
 impl Defaults {
@@ -230,7 +231,8 @@ impl Defaults {
         let latency = test.is_latency();
         if emulated {
             let sizes = if test == Test::Gups { (1024, 1024) } else { (256, 1024) };
-            return Self { sizes, iters: 3, warmup: 1, ctas: if latency { 1 } else { 2 }, threads: 32 };
+            let ctas = if latency { 1 } else { 2 };
+            return Self { sizes, iters: 3, warmup: 1, ctas, threads: 32, updates: 5 };
         }
         let (sizes, ctas, threads) = match test {
             Test::PutBw | Test::GetBw => ((1 << 10, 32 << 20), 4, 1024),
@@ -240,13 +242,12 @@ impl Defaults {
             Test::AtomicBw => ((0, 0), 32, 1024),
             _ => ((8, 64 << 10), 1, if test.has(Key::Scope) { 1024 } else { 1 }),
         };
-        Self {
-            sizes,
-            iters: if latency { 500 } else { 200 },
-            warmup: if latency { 50 } else { 20 },
-            ctas,
-            threads,
-        }
+        let (iters, warmup) = match test {
+            Test::Gups => (10, 2),
+            _ if latency => (500, 50),
+            _ => (200, 20),
+        };
+        Self { sizes, iters, warmup, ctas, threads, updates: 100 }
     }
 }
 
@@ -291,7 +292,9 @@ impl Sweep {
         case.op = self.op.unwrap_or(case.op);
         case.pattern = self.pattern.unwrap_or(case.pattern);
         case.order = self.order.unwrap_or(case.order);
-        case.updates = self.updates.unwrap_or(if emulated { 20 } else { 1000 });
+        if test.has(Key::Updates) {
+            case.updates = self.updates.unwrap_or(defaults.updates);
+        }
         case.method = self.method.unwrap_or(case.method);
         if !test.has(Key::Bytes) {
             return case.check().map(|()| vec![case]);

@@ -145,9 +145,9 @@ impl Bench {
         let gpus = self.systems[0].ready.gpus;
         let program = options.peers.join(name.to_string());
         if !program.is_file() {
-            let shown = program.display();
+            let folder = options.peers.display();
             return Err(format!(
-                "{name}: there is no {shown}: perf/peers/build.sh builds it where there is nvcc"
+                "{name}: there is no such program in {folder}: `sh perf/peers/build.sh {folder}` makes it where there is nvcc"
             ));
         }
         let mut command = Command::new(program);

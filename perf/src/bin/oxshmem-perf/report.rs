@@ -21,7 +21,7 @@ pub(crate) struct Row {
 
 /// The columns of the table.
 pub(crate) const HEADER: &str =
-    "      bytes  ctas  threads  scope    time [us]   p50 [us]   p99 [us]           value  checked";
+    "      bytes  ctas  threads  scope    time [us]   p50 [us]   p99 [us]           value";
 
 impl Row {
     /// Value and unit; no value if no time passed.
@@ -37,19 +37,18 @@ impl Row {
 
     /// Its line of the table.
     pub(crate) fn line(&self) -> String {
-        let Case { test, ctas, threads, bytes, scope, .. } = self.case;
+        let Case { test, ctas, threads, bytes, iters, scope, .. } = self.case;
         let (value, unit) = self.value();
         let micros = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| format!("{:.3}", ns / 1e3));
         let has = |key, text: String| if test.has(key) { text } else { "-".to_owned() };
         format!(
-            "{:>11}  {ctas:>4}  {threads:>7}  {:<6}  {:>10}  {:>9}  {:>9}  {:>14}  {}",
+            "{:>11}  {ctas:>4}  {threads:>7}  {:<6}  {:>10}  {:>9}  {:>9}  {:>14}",
             has(Key::Bytes, bytes.to_string()),
             has(Key::Scope, scope.to_string()),
-            micros(Some(self.outcome.ns / f64::from(self.case.turns()))),
+            micros(Some(self.outcome.ns / f64::from(iters))),
             micros(self.outcome.each.map(|(p50, _)| p50)),
             micros(self.outcome.each.map(|(_, p99)| p99)),
             value.map_or("-".to_owned(), |value| format!("{value:.3} {unit}")),
-            if self.outcome.checked { "yes" } else { "-" },
         )
     }
 
@@ -71,7 +70,6 @@ impl Row {
             "p99_ns": self.outcome.each.map(|(_, p99)| p99),
             "value": value,
             "unit": unit,
-            "checked": self.outcome.checked,
             "pes": self.pes,
             "device": device,
             "date": date(),
@@ -121,7 +119,7 @@ mod tests {
 
     fn row(test: Test, each: Option<(f64, f64)>) -> Row {
         let case = Case { bytes: 4096, iters: 10, ..Case::new(test) };
-        Row { case, outcome: Outcome { ns: 20_480.0, checked: true, each }, pes: 2, message_rate: false }
+        Row { case, outcome: Outcome { ns: 20_480.0, each }, pes: 2, message_rate: false }
     }
 
     #[test]
@@ -129,14 +127,14 @@ mod tests {
         let line = row(Test::PutBw, None).line();
         assert_eq!(
             line,
-            "       4096     1       32  block        2.048          -          -      2.000 GB/s  yes"
+            "       4096     1       32  block        2.048          -          -      2.000 GB/s"
         );
         let line = row(Test::PLat, Some((2000.0, 2500.0))).line();
         assert_eq!(
             line,
-            "          -     1       32  -            2.048      2.000      2.500        2.048 us  yes"
+            "          -     1       32  -            2.048      2.000      2.500        2.048 us"
         );
-        assert!(HEADER.find("checked").is_some_and(|at| line.as_bytes()[at] == b'y'), "{line}");
+        assert_eq!(HEADER.len(), line.len());
     }
 
     #[test]
@@ -153,8 +151,7 @@ mod tests {
         assert_eq!(object["case"], "p-lat ctas=1 threads=32 iters=10");
         assert_eq!((&object["bytes"], &object["scope"]), (&Value::Null, &Value::Null));
         assert_eq!(object["p99_ns"], 2500.0);
-        let stopped =
-            Row { outcome: Outcome { ns: 0.0, checked: true, each: None }, ..row(Test::PutBw, None) };
+        let stopped = Row { outcome: Outcome { ns: 0.0, each: None }, ..row(Test::PutBw, None) };
         assert_eq!(stopped.json("G")["value"], Value::Null);
     }
 

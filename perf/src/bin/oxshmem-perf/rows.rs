@@ -333,8 +333,8 @@ fn atomics(place: &Place) -> Vec<Row> {
         }
     }
     for &method in Method::ALL {
-        let (bytes, updates) = (place.bytes(64 * MIB), place.iters(1000));
-        let case = Case { ctas, threads, bytes, updates, method, ..Case::new(Test::Gups) };
+        let (bytes, iters, updates) = (place.bytes(64 * MIB), place.iters(10), place.iters(100));
+        let case = Case { ctas, threads, bytes, iters, updates, method, ..Case::new(Test::Gups) };
         rows.push(Row::of(format!("gups {method} {ctas} CTAs x {threads}, {}", size(bytes)), case));
     }
     rows

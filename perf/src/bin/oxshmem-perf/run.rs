@@ -25,13 +25,11 @@ const CHAIN: u64 = 1024;
 /// Words between two threads' in the spread pattern: 128 bytes.
 const SPREAD: u32 = 16;
 
-/// What came out of a case.
+/// What came out of a case, whose data was right.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outcome {
     /// Nanoseconds of all timed iterations.
     pub(crate) ns: f64,
-    /// Whether there was data to check.
-    pub(crate) checked: bool,
     /// Of single iterations, in nanoseconds: the median and the 99th percentile.
     pub(crate) each: Option<(f64, f64)>,
 }
@@ -150,7 +148,7 @@ impl Bench<'_> {
             true => self.checker.compare(&target, self.data_of(peer), start as u64),
             false => Ok(Found::default()),
         };
-        self.measure(self.me == 0 || self.case.bidir, launch, Some(look))
+        self.measure(self.me == 0 || self.case.bidir, launch, look)
     }
 
     /// put-signal-pingpong.
@@ -177,7 +175,7 @@ impl Bench<'_> {
                 )
             )
         };
-        self.measure(true, launch, Some(|| self.checker.compare(&target, self.data_of(self.peer), 0)))
+        self.measure(true, launch, || self.checker.compare(&target, self.data_of(self.peer), 0))
     }
 
     /// get-bw, get-lat.
@@ -202,7 +200,7 @@ impl Bench<'_> {
             true => self.checker.compare(&target, self.data_of(peer), start as u64),
             false => Ok(Found::default()),
         };
-        self.measure(fetches, launch, Some(look))
+        self.measure(fetches, launch, look)
     }
 
     /// g-bw, gather-bw.
@@ -224,7 +222,7 @@ impl Bench<'_> {
             (0, false) => self.checker.compare(&target, self.data_of(peer), 0),
             _ => Ok(Found::default()),
         };
-        self.measure(self.me == 0, launch, Some(look))
+        self.measure(self.me == 0, launch, look)
     }
 
     /// g-lat.
@@ -250,7 +248,7 @@ impl Bench<'_> {
             let wrong = self.me == 0 && target.read()?[0] != end;
             Ok(Found { wrong: wrong.into(), at: 0 })
         };
-        self.measure(self.me == 0, launch, Some(look))
+        self.measure(self.me == 0, launch, look)
     }
 
     /// signal-pingpong.
@@ -276,7 +274,7 @@ impl Bench<'_> {
             let wrong = signals.values()?[0] != u64::from(iters + warmup);
             Ok(Found { wrong: wrong.into(), at: 0 })
         };
-        self.measure(true, launch, Some(look))
+        self.measure(true, launch, look)
     }
 
     /// atomic-bw, atomic-lat.
@@ -315,24 +313,39 @@ impl Bench<'_> {
             1 => self.checker.compare_words(&words, stride.into(), threads, each),
             _ => Ok(Found::default()),
         };
-        self.measure(self.me == 0, launch, Some(look))
+        self.measure(self.me == 0, launch, look)
     }
 
     /// barrier, sync.
     fn met(&self) -> Result<Outcome, Trouble> {
+        let (s, c, times) = (self.shmem, self.config, &self.times);
         let Case { iters, warmup, scope, .. } = *self.case;
         let light = u32::from(self.case.test == Test::Sync);
-        let launch = || at_scope!(scope, barrier::barrier (self.shmem, self.config, &self.times, iters, warmup, light) or grid);
-        self.measure(true, launch, None::<fn() -> oxshmem::Result<Found>>)
+        let met = self.shmem.alloc_zeroed::<u64>(2)?;
+        let launch = || at_scope!(scope, barrier::barrier(s, c, &met, times, iters, warmup, light) or grid);
+        self.measure(true, launch, || {
+            let wrong = met.read()?[1] != barrier::ROUNDS;
+            Ok(Found { wrong: wrong.into(), at: 0 })
+        })
     }
 
     /// gups.
     fn updated(&self) -> Result<Outcome, Trouble> {
         let table = self.shmem.alloc_atomics::<u64>(self.case.bytes as usize / 8, Reach::World)?;
         let added = self.shmem.alloc_atomics::<u64>(1, Reach::World)?;
-        let (seed, updates) = (u64::from(self.seed) << 40, self.case.updates);
+        let Case { iters, warmup, updates, .. } = *self.case;
+        let (seed, iters, warmup) = (u64::from(self.seed) << 40, iters * updates, warmup * updates);
         let launch = || {
-            atomics::gups::launch(self.shmem, self.config, &table, added.at(0), &self.times, seed, updates)
+            atomics::gups::launch(
+                self.shmem,
+                self.config,
+                &table,
+                added.at(0),
+                &self.times,
+                seed,
+                iters,
+                warmup,
+            )
         };
         let look = || {
             let own = [self.checker.sum(&table)?, added.values()?[0]];
@@ -340,7 +353,7 @@ impl Bench<'_> {
             let sum = |which: usize| all.iter().fold(0u64, |sum, of| sum.wrapping_add(of[which]));
             Ok(Found { wrong: (sum(0) != sum(1)).into(), at: 0 })
         };
-        self.measure(true, launch, Some(look))
+        self.measure(true, launch, look)
     }
 
     /// What seeds the source of `pe`.
@@ -353,7 +366,7 @@ impl Bench<'_> {
         &self,
         takes_part: bool,
         launch: impl FnOnce() -> oxshmem::Result<()>,
-        look: Option<impl FnOnce() -> oxshmem::Result<Found>>,
+        look: impl FnOnce() -> oxshmem::Result<Found>,
     ) -> Result<Outcome, Trouble> {
         let shmem = self.shmem;
         shmem.barrier_all()?;
@@ -370,8 +383,7 @@ impl Bench<'_> {
             return Err(Trouble::Refused(refused.unwrap_or_else(|| format!("PE {pe} could not launch it"))));
         }
         shmem.barrier_all()?;
-        let checked = look.is_some();
-        let found = look.map_or(Ok(Found::default()), |look| look())?;
+        let found = look()?;
         let times = self.times.read()?;
         let all = shmem.all_gather(&[times[0], found.wrong, found.at])?;
         if let Some((pe, [_, wrong, at])) = all.iter().enumerate().find(|(_, [_, wrong, _])| *wrong > 0) {
@@ -381,7 +393,7 @@ impl Bench<'_> {
         }
         // Where several take the time, the slowest counts.
         let ns = all.iter().map(|[ns, ..]| *ns).max().unwrap_or(0) as f64;
-        Ok(Outcome { ns, checked, each: each(&times, self.case.iters) })
+        Ok(Outcome { ns, each: each(&times, self.case.iters) })
     }
 }
 

@@ -7,6 +7,7 @@ use crate::plot::{Plot, Series};
 use crate::report::{self, HEADER, Row};
 use crate::run::run;
 use oxshmem::{Config, Shmem};
+use std::path::{Path, PathBuf};
 
 /// Where the seeds of the data begin: each case has its own, the same on all PEs.
 const SEED: u32 = 0x5eed;
@@ -35,7 +36,8 @@ fn on_pe(shmem: &Shmem, test: Test, sweep: &Sweep) -> Result<(), Failure> {
     let tells = shmem.my_pe() == 0;
     // What PE 0 cannot write ends the run after the cases, so that no PE waits for it.
     let (mut rows, mut told) = (Vec::new(), Ok(()));
-    if tells {
+    let objects = sweep.json.as_deref() == Some(Path::new("-"));
+    if tells && !objects {
         println!("{test}  {}  {} PEs\n{HEADER}", shmem.device_name(), shmem.n_pes());
     }
     for (case, seed) in cases.iter().zip(SEED..) {
@@ -43,8 +45,15 @@ fn on_pe(shmem: &Shmem, test: Test, sweep: &Sweep) -> Result<(), Failure> {
             .map_err(|why| Failure::Case { case: case.to_string(), why: Box::new(why) })?;
         if tells {
             let row = Row { case: *case, outcome, pes: shmem.n_pes(), message_rate: sweep.message_rate };
-            println!("{}", row.line());
-            told = told.and_then(|()| write(&row, shmem.device_name(), sweep));
+            let object = row.json(shmem.device_name());
+            match &sweep.json {
+                Some(_) if objects => println!("{object}"),
+                file => {
+                    println!("{}", row.line());
+                    let write = |path: &PathBuf| report::add(&mut report::lines(path)?, &object);
+                    told = told.and_then(|()| file.as_ref().map_or(Ok(()), write));
+                }
+            }
             rows.push(row);
         }
     }
@@ -52,13 +61,6 @@ fn on_pe(shmem: &Shmem, test: Test, sweep: &Sweep) -> Result<(), Failure> {
     match (tells, &sweep.svg) {
         (true, Some(path)) => plot(test, shmem.device_name(), &rows).draw(path).map_err(Failure::Asked),
         _ => Ok(()),
-    }
-}
-
-fn write(row: &Row, device: &str, sweep: &Sweep) -> Result<(), Failure> {
-    match &sweep.json {
-        Some(path) => report::add(&mut report::lines(path)?, &row.json(device)),
-        None => Ok(()),
     }
 }
 

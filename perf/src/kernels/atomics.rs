@@ -6,7 +6,7 @@ use oxshmem_device::Atomic;
 use oxshmem_device::prelude::*;
 
 /// In each turn every thread adds 1 to word `stride` times its number of `words` on `pe`.
-#[nvshmem_kernel]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn atomic_add_bw(
     shmem: Collective,
     words: Sym<[Atomic<u64>]>,
@@ -22,7 +22,7 @@ pub fn atomic_add_bw(
 }
 
 /// As [`atomic_add_bw`](fn@atomic_add_bw), fetching. The values are used, so that none of the atomics becomes one that returns nothing.
-#[nvshmem_kernel]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn atomic_fetch_add_bw(
     shmem: Collective,
     words: Sym<[Atomic<u64>]>,
@@ -44,7 +44,7 @@ pub fn atomic_fetch_add_bw(
 
 /// One thread adds 1 to word 0 on `pe` again and again: with a quiet after each, or (`fetch` not 0) fetching, each after
 /// the value of the one before has come.
-#[nvshmem_kernel]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn atomic_lat(
     shmem: Collective,
     words: Sym<[Atomic<u64>]>,
@@ -70,7 +70,7 @@ pub fn atomic_lat(
 
 /// Every thread adds random values to random words of all PEs' tables, `updates` times after `warmup` untimed ones, then
 /// what it has added to `added` here.
-#[nvshmem_kernel]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn gups(
     shmem: Collective,
     table: Sym<[Atomic<u64>]>,

@@ -8,7 +8,7 @@ use oxshmem_device::prelude::*;
 const UNIT: u64 = 4;
 
 /// Puts `source` to `target` on `pe`. At grid scope the put's own joining of the grid is the barrier of the turn.
-#[nvshmem_kernel(instances(OnThread, OnWarp, OnBlock, OnGrid))]
+#[nvshmem_kernel(max_block = 1024, instances(OnThread, OnWarp, OnBlock, OnGrid))]
 pub fn put_bw<S: Who>(
     shmem: Collective,
     target: Sym<[u32]>,
@@ -31,7 +31,7 @@ pub fn put_bw<S: Who>(
 }
 
 /// Gets `source` on `pe` into `target`, as [`put_bw`](fn@put_bw).
-#[nvshmem_kernel(instances(OnThread, OnWarp, OnBlock, OnGrid))]
+#[nvshmem_kernel(max_block = 1024, instances(OnThread, OnWarp, OnBlock, OnGrid))]
 pub fn get_bw<S: Who>(
     shmem: Collective,
     target: Sym<[u32]>,
@@ -63,7 +63,7 @@ shared! {
 }
 
 /// As [`put_bw`](fn@put_bw) at block scope, through the bulk engine.
-#[nvshmem_kernel(shared = Bulk)]
+#[nvshmem_kernel(max_block = 1024, shared = Bulk)]
 pub fn put_staged_bw(
     shmem: Collective,
     target: Sym<[u32]>,
@@ -85,7 +85,7 @@ pub fn put_staged_bw(
 }
 
 /// As [`get_bw`](fn@get_bw) at block scope, through the bulk engine.
-#[nvshmem_kernel(shared = Bulk)]
+#[nvshmem_kernel(max_block = 1024, shared = Bulk)]
 pub fn get_staged_bw(
     shmem: Collective,
     target: Sym<[u32]>,

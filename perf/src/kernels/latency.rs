@@ -6,7 +6,7 @@ use super::who::{OnBlock, OnThread, OnWarp, Who};
 use oxshmem_device::prelude::*;
 
 /// Puts `source` to `target` on `pe`, then quiet.
-#[nvshmem_kernel(instances(OnThread, OnWarp, OnBlock))]
+#[nvshmem_kernel(max_block = 1024, instances(OnThread, OnWarp, OnBlock))]
 pub fn put_lat<S: Who>(
     shmem: Collective,
     target: Sym<[u32]>,
@@ -26,7 +26,7 @@ pub fn put_lat<S: Who>(
 }
 
 /// Gets `source` on `pe` into `target`, then quiet: without one the next get would be served by the reader's L1.
-#[nvshmem_kernel(instances(OnThread, OnWarp, OnBlock))]
+#[nvshmem_kernel(max_block = 1024, instances(OnThread, OnWarp, OnBlock))]
 pub fn get_lat<S: Who>(
     shmem: Collective,
     target: Sym<[u32]>,
@@ -46,7 +46,7 @@ pub fn get_lat<S: Who>(
 }
 
 /// One thread writes element 0 of the own `source` to that of `target` on `pe` by `p`, then quiet.
-#[nvshmem_kernel]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn p_lat(
     shmem: Collective,
     target: Sym<[u32]>,
@@ -67,7 +67,7 @@ pub fn p_lat(
 
 /// One thread follows the chain of `source` on `pe`, whose every element is the number of the next, by `g`, and writes
 /// where it has come to into the own `target`.
-#[nvshmem_kernel]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn g_lat(
     shmem: Collective,
     target: Sym<[u64]>,

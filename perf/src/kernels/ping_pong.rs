@@ -5,7 +5,7 @@ use super::who::{OnBlock, OnThread, OnWarp, Who};
 use oxshmem_device::prelude::*;
 
 /// One thread of each PE sends `signal` to and fro, strongly or (`weak` not 0) weakly.
-#[nvshmem_kernel]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn signal_pingpong(
     shmem: Collective,
     signal: Sym<Signal>,
@@ -36,7 +36,7 @@ pub fn signal_pingpong(
 }
 
 /// The first scope of each PE puts `source` to `target` with `signal`; the other waits and answers in kind.
-#[nvshmem_kernel(instances(OnThread, OnWarp, OnBlock))]
+#[nvshmem_kernel(max_block = 1024, instances(OnThread, OnWarp, OnBlock))]
 pub fn put_signal_pingpong<S: Who>(
     shmem: Collective,
     target: Sym<[u32]>,

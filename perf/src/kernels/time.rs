@@ -34,19 +34,23 @@ pub(crate) fn throughput(
 ) {
     let grid = shmem.grid();
     let (mut start, mut i) = (0, 0);
-    while i < turns.warmup + turns.iters {
-        if i == turns.warmup {
+    let end = turns.warmup + turns.iters;
+    loop {
+        // In one place for both moments: the barriers' code is long.
+        if i == turns.warmup || i == end {
             finish();
             grid.sync();
-            start = clock::nanoseconds();
+            let now = clock::nanoseconds();
+            if i == end {
+                if thread::in_grid() == 0 {
+                    shmem.local(times).set(0, now - start);
+                }
+                return;
+            }
+            start = now;
         }
         turn();
         i += 1;
-    }
-    finish();
-    grid.sync();
-    if thread::in_grid() == 0 {
-        shmem.local(times).set(0, clock::nanoseconds() - start);
     }
 }
 

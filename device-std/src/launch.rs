@@ -134,6 +134,8 @@ pub trait Kernel: 'static {
     const SHARED_BYTES: u32;
     /// The block size that the kernel was written for (`block = n`), if it names one.
     const BLOCK: Option<u32>;
+    /// The most threads per block that it may be launched with (`max_block = n`), if it names that.
+    const MAX_BLOCK: Option<u32> = None;
     /// Its raw parameters.
     type Raw: Copy + Send + Sync + 'static;
     /// Shows the parameters to a launcher.

@@ -16,6 +16,7 @@
 //! | [`team`] | teams: PEs under numbers of their own |
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
 //! | [`thread`], [`warp`] | indices, shuffles, votes |
+//! | [`clock`] | time inside a kernel |
 //! | [`launch`] | kernels as the host sees them |
 //! | [`cuda_std`] | the names of rust-cuda's `cuda_std`, for kernels that come from there |
 //! | [`abi`] | layouts that host and device share |
@@ -27,6 +28,7 @@ mod address;
 mod arch;
 pub mod atomic;
 mod barrier;
+pub mod clock;
 pub mod context;
 mod copy;
 pub mod cuda_std;

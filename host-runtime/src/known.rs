@@ -27,6 +27,7 @@ pub(crate) struct Described {
     pub(crate) collective: bool,
     pub(crate) shared: u32,
     pub(crate) block: Option<u32>,
+    pub(crate) max_block: Option<u32>,
 }
 
 impl Described {
@@ -37,6 +38,7 @@ impl Described {
             collective: K::COLLECTIVE,
             shared: K::SHARED_BYTES,
             block: K::BLOCK,
+            max_block: K::MAX_BLOCK,
         }
     }
 

@@ -21,6 +21,12 @@ pub(crate) fn check_shape(kernel: &Described, config: &LaunchConfig, device: &De
     {
         return kernel.refuse(format!("the kernel is written for blocks of {block} threads, not {threads}"));
     }
+    if let Some(most) = kernel.max_block
+        && threads > most
+    {
+        return kernel
+            .refuse(format!("the kernel is written for blocks of at most {most} threads, not {threads}"));
+    }
     if threads > device.max_block_threads {
         return kernel.refuse(format!(
             "{threads} threads per block are more than {} has room for ({})",

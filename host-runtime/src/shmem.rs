@@ -45,6 +45,22 @@ impl Shmem {
         &self.pe.device.info().model
     }
 
+    /// Whether this PE's device is emulated.
+    pub fn is_emulated(&self) -> bool {
+        self.pe.device.info().emulated
+    }
+
+    /// The number of this PE's device among those that its process sees, from 0. PEs of one process with the same number
+    /// share a device.
+    pub fn device_number(&self) -> u32 {
+        self.pe.device.info().ordinal
+    }
+
+    /// How many multiprocessors this PE's device has.
+    pub fn multiprocessors(&self) -> u32 {
+        self.pe.device.info().multiprocessors
+    }
+
     /// Collective. Waits until everything that this PE launched is over, then for all PEs to have come here.
     /// What kernels before it wrote, anywhere, is then visible to kernels and copies after it on every PE.
     ///

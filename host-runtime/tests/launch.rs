@@ -29,6 +29,9 @@ fn shapes_that_cannot_run_are_errors() {
             says(error, &["touch", part]);
         }
         says(error(blocks_of_64::launch(shmem, ONE.threads(32), 1)), &["blocks of 64 threads, not 32"]);
+        says(error(blocks_up_to_64::launch(shmem, ONE.threads(65), 1)), &["at most 64 threads, not 65"]);
+        blocks_up_to_64::launch(shmem, ONE.threads(64), 1)?;
+        blocks_up_to_64::launch(shmem, ONE.threads(3), 1)?;
         blocks_of_64::launch(shmem, ONE.block_dims(8, 8, 1), 1)
     });
 }

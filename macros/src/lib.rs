@@ -25,6 +25,7 @@ use proc_macro::TokenStream;
 /// | `instances(f32, u64)` | one entry per type of a generic kernel; with several parameters `instances((f32, u32), …)`; launched as `name::<f32>::launch` |
 /// | `shared = Layout` | the kernel's shared-memory layout, declared by `shared!` |
 /// | `block = 256` | threads per block: the launch must use it, and the compiler may count on it |
+/// | `max_block = 1024` | the most threads per block that a launch may use: the compiler keeps to as few registers as that needs |
 /// | `min_blocks = 2` | at least so many blocks per multiprocessor: bounds the registers |
 /// | `cluster = (2, 1, 1)` | blocks per cluster (sm_90) |
 /// | `arch = "sm_90a"` | also compile for this target |

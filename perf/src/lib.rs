@@ -3,6 +3,8 @@
 
 use oxshmem_device::prelude::*;
 
+pub mod kernels;
+
 oxshmem_device::kernels!();
 
 /// Does nothing: a plain launch. `round` is there because a launch without a parameter is no usual one.

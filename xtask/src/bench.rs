@@ -5,12 +5,13 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
-use crate::process::Finished;
+use crate::process::{self, Finished};
 use crate::runner::{self, Part, Summary};
+use crate::start;
 use crate::steps::{self, Reads, Step};
 
 /// A measured value.
@@ -58,12 +59,15 @@ pub fn bench(
 
 /// The rows in what a step printed.
 fn rows(step: &Step, finished: &Finished) -> Result<Vec<Row>> {
+    if step.reads == Reads::Objects {
+        return objects(step, &finished.stdout);
+    }
     let lines = finished.stdout.lines().map(columns);
     let seconds = |columns: &[&str]| quantity(columns.last().copied().unwrap_or_default());
     let mut rows = Vec::new();
     for line in lines {
         let row = match step.reads {
-            Reads::Nothing | Reads::Verified => continue,
+            Reads::Nothing | Reads::Verified | Reads::Objects => continue,
             Reads::Sent { bytes } => {
                 let Some((time, _)) = seconds(&line) else { continue };
                 let value = bytes as f64 / time / 1e9;
@@ -92,9 +96,55 @@ fn rows(step: &Step, finished: &Finished) -> Result<Vec<Row>> {
         rows.push(Row { name, value: finished.time.as_secs_f64(), unit: "s".into() });
     }
     if rows.is_empty() && !matches!(step.reads, Reads::Nothing | Reads::Verified) {
-        anyhow::bail!("`{}` printed no row:\n{}", step.shown(), finished.stdout);
+        bail!("`{}` printed no row:\n{}", step.shown(), finished.stdout);
     }
     Ok(rows)
+}
+
+/// The rows of the benchmark suite. Where no time passed, as on the emulator, there is no value, and no row.
+fn objects(step: &Step, stdout: &str) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for line in stdout.lines() {
+        let object: Value =
+            serde_json::from_str(line).with_context(|| format!("`{}` printed {line:?}", step.shown()))?;
+        let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
+        if let Some(value) = object["value"].as_f64() {
+            rows.push(Row { name: text("case"), value, unit: text("unit") });
+        }
+    }
+    if stdout.trim().is_empty() {
+        bail!("`{}` printed no row", step.shown());
+    }
+    Ok(rows)
+}
+
+/// Runs a comparison of the benchmark suite against the programs in `peers`, with the programs in `programs`. It prints
+/// its rows, and adds them to `out`.
+///
+/// # Errors
+/// If there are no peers, or it fails.
+pub fn compare(
+    programs: &Path,
+    machine: &Machine,
+    commit: &str,
+    part: Part,
+    out: Option<&Path>,
+    (suite, peers): (&str, &Path),
+) -> Result<()> {
+    if !peers.join("raw").is_file() {
+        bail!(
+            "there are no peers in {}: on a machine with nvcc, `sh perf/peers/build.sh FOLDER` makes them; then name the folder \
+             with --peers, or put it there",
+            peers.display()
+        );
+    }
+    let mut command = start::command(&programs.join(steps::PERF));
+    command.arg("compare").args(["--suite", suite, "--commit", commit]).arg("--peers").arg(peers);
+    command.args(["--part", &format!("{}/{}", part.index, part.of)]);
+    if let Some(out) = out {
+        command.arg("--out").arg(out);
+    }
+    process::pass_through(command.env("OXSHMEM_DEVICE", machine.device.variable()))
 }
 
 /// The columns of a line: at least two spaces between them.
@@ -181,6 +231,12 @@ mod tests {
         let expected = [row("init", 0.03), row("start to end", 0.05)];
         assert_eq!(rows(&step(Reads::Startup), &startup).expect("rows"), expected);
         assert!(rows(&step(Reads::Startup), &finished("")).is_err());
+        let objects = "{\"case\":\"put-bw ctas=1\",\"value\":2.5,\"unit\":\"GB/s\"}\n{\"case\":\"p-lat\",\"value\":null}\n";
+        let row = Row { name: "put-bw ctas=1".into(), value: 2.5, unit: "GB/s".into() };
+        assert_eq!(rows(&step(Reads::Objects), &finished(objects)).expect("a row"), [row]);
+        for wrong in ["nothing", ""] {
+            assert!(rows(&step(Reads::Objects), &finished(wrong)).is_err());
+        }
     }
 
     #[test]

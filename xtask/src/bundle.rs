@@ -96,17 +96,26 @@ pub fn run(checkout: &Checkout, arguments: &[&str], device: Option<&str>) -> Res
     process::pass_through(&mut runner)
 }
 
-/// `cargo xtask bench`: makes the bundle and runs its benchmarks.
+/// `cargo xtask bench`: makes the bundle and runs its benchmarks, or a suite of them against the peers in a folder.
 ///
 /// # Errors
 /// As [`run`].
-pub fn bench(checkout: &Checkout, part: Part, out: Option<&Path>) -> Result<()> {
+pub fn bench(
+    checkout: &Checkout,
+    part: Part,
+    out: Option<&Path>,
+    suite: Option<(&str, &Path)>,
+) -> Result<()> {
     setup::device_toolchain(checkout, true)?;
     let part = format!("{}/{}", part.index, part.of);
     let mut arguments = vec!["bench", "--part", &part];
     let out = out.map(|path| path.display().to_string());
     if let Some(out) = &out {
         arguments.extend(["--out", out]);
+    }
+    let suite = suite.map(|(suite, peers)| (suite, peers.display().to_string()));
+    if let Some((suite, peers)) = &suite {
+        arguments.extend(["--suite", suite, "--peers", peers]);
     }
     run(checkout, &arguments, None)
 }

@@ -49,6 +49,12 @@ enum Task {
         /// Add the rows to this file instead of printing them.
         #[arg(long)]
         out: Option<PathBuf>,
+        /// Hold this suite of rows against the peers' programs instead.
+        #[arg(long, value_parser = ["p2p"], requires = "peers")]
+        suite: Option<String>,
+        /// The folder of these programs, made by perf/peers/build.sh.
+        #[arg(long, value_name = "DIR", requires = "suite")]
+        peers: Option<PathBuf>,
     },
     /// Makes a package with one kernel and the program that runs it.
     New {
@@ -99,7 +105,10 @@ fn run(command: Task) -> Result<()> {
         Task::Test { gpu, full, only, no_install } => {
             suites::test(&Options { gpu, full, only, install: !no_install })
         }
-        Task::Bench { part, out } => bundle::bench(&Checkout::find()?, part, out.as_deref()),
+        Task::Bench { part, out, suite, peers } => {
+            let suite = suite.as_deref().zip(peers.as_deref());
+            bundle::bench(&Checkout::find()?, part, out.as_deref(), suite)
+        }
         Task::New { name, path } => {
             let folder = new::new(&Checkout::find()?, &name, path.as_deref())?;
             println!("made {}; run it: cd {} && OXSHMEM_PES=4 cargo run", name, folder.display());

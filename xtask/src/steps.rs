@@ -5,8 +5,20 @@ use std::time::Duration;
 use crate::machine::{Device, Machine};
 
 /// Programs of a bundle that launch kernels, in the order in which they are listed.
-pub const PROGRAMS: &[&str] =
-    &["ring-shift", "jacobi", "conformance", "litmus", "bounded-wait", "teams", "faults", "launch-overhead"];
+pub const PROGRAMS: &[&str] = &[
+    "ring-shift",
+    "jacobi",
+    "conformance",
+    "litmus",
+    "bounded-wait",
+    "teams",
+    "faults",
+    "launch-overhead",
+    PERF,
+];
+
+/// The benchmark suite.
+pub const PERF: &str = "oxshmem-perf";
 
 /// Programs of a bundle without kernels.
 pub const PLAIN_PROGRAMS: &[&str] = &[LAUNCHER, "startup"];
@@ -44,6 +56,8 @@ pub enum Reads {
     Rows,
     /// As `Rows`, and the time that the whole step took is a row too.
     Startup,
+    /// Each line is a JSON object with a `case`, its `value` and `unit`.
+    Objects,
 }
 
 /// How a step's PEs are started.
@@ -237,7 +251,39 @@ pub fn bench(device: Device) -> Vec<Step> {
         let reads = Reads::Sent { bytes: elements * 4 };
         steps.push(Step::new("ring-shift", &[elements], pes, reads));
     }
+    steps.extend(perf(device));
     steps
+}
+
+/// Each test of the benchmark suite, at two or three sizes.
+fn perf(device: Device) -> impl Iterator<Item = Step> {
+    const TRANSFERS: &str = "-b 64K -e 16M -f 16 -c 16";
+    const LATENCIES: &str = "-b 8 -e 64K -f 128";
+    let tests = [
+        ("put-bw", TRANSFERS),
+        ("get-bw", TRANSFERS),
+        ("p-bw", "-b 4M -e 4M"),
+        ("st-bw", "-b 4M -e 4M"),
+        ("g-bw", "-b 8M -e 8M"),
+        ("gather-bw", "-b 8M -e 8M"),
+        ("put-lat", LATENCIES),
+        ("get-lat", LATENCIES),
+        ("p-lat", ""),
+        ("g-lat", ""),
+        ("signal-pingpong", ""),
+        ("put-signal-pingpong", LATENCIES),
+        ("atomic-bw", ""),
+        ("atomic-lat", ""),
+        ("barrier", ""),
+        ("sync", ""),
+        ("gups", ""),
+    ];
+    tests.into_iter().map(move |(test, sizes)| {
+        // The emulator has small sizes of its own.
+        let sizes = if device == Device::Cuda { sizes } else { "" };
+        let words = [test].into_iter().chain(sizes.split_whitespace()).chain(["--json", "-"]);
+        Step { arguments: words.map(str::to_owned).collect(), ..Step::new(PERF, &[], 2, Reads::Objects) }
+    })
 }
 
 #[cfg(test)]

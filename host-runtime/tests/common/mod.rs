@@ -135,3 +135,8 @@ pub fn put_to(shmem: Shmem, dst: Sym<[u32]>, src: Sym<[u32]>, pe: u32) {
 pub fn blocks_of_64(shmem: Shmem, value: u32) {
     let _ = (shmem, value);
 }
+
+#[nvshmem_kernel(max_block = 64)]
+pub fn blocks_up_to_64(shmem: Shmem, value: u32) {
+    let _ = (shmem, value);
+}

@@ -58,7 +58,7 @@ fn marker(kernel: &Kernel<'_>, symbol: &str) -> TokenStream {
     let arguments = &kernel.arguments;
     let context = kernel.context;
     let mut text = format!("// @oxshmem kernel={symbol} collective={{collective}}");
-    if let Some(block) = arguments.block {
+    if let Some(block) = arguments.block.or(arguments.max_block) {
         text += &format!(" maxntid={block}");
     }
     if let Some(blocks) = arguments.min_blocks {

@@ -49,10 +49,11 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
         Some(layout) => quote_spanned!(layout.span() => <#layout>::BYTES),
         None => quote!(0),
     };
-    let block = match kernel.arguments.block {
-        Some(block) => quote!(::core::option::Option::Some(#block)),
+    let option = |number: Option<u32>| match number {
+        Some(number) => quote!(::core::option::Option::Some(#number)),
         None => quote!(::core::option::Option::None),
     };
+    let (block, max_block) = (option(kernel.arguments.block), option(kernel.arguments.max_block));
     let names: Vec<_> = kernel.params.iter().map(|(name, _)| name).collect();
     let param_types: Vec<_> = kernel.params.iter().map(|(_, ty)| ty).collect();
     let indices: Vec<Index> = (0..names.len()).map(Index::from).collect();
@@ -80,6 +81,7 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
                 const COLLECTIVE: bool = #context_trait::COLLECTIVE;
                 const SHARED_BYTES: u32 = #shared;
                 const BLOCK: ::core::option::Option<u32> = #block;
+                const MAX_BLOCK: ::core::option::Option<u32> = #max_block;
                 type Raw = (#((#traits::R0, #traits::R1),)*);
 
                 #[allow(unused_variables)]

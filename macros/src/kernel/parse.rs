@@ -27,6 +27,7 @@ pub(super) struct Arguments {
     pub(super) instances: Vec<Vec<Type>>,
     pub(super) shared: Option<Type>,
     pub(super) block: Option<u32>,
+    pub(super) max_block: Option<u32>,
     pub(super) min_blocks: Option<u32>,
     pub(super) cluster: Option<[u32; 3]>,
     pub(super) arch: Option<String>,
@@ -61,6 +62,7 @@ impl Parse for Arguments {
                 }
                 "shared" => arguments.shared = Some(value(input)?),
                 "block" => arguments.block = Some(number(input, 1, 1024)?),
+                "max_block" => arguments.max_block = Some(number(input, 1, 1024)?),
                 "min_blocks" => arguments.min_blocks = Some(number(input, 1, 32)?),
                 "cluster" => {
                     input.parse::<Token![=]>()?;
@@ -82,11 +84,14 @@ impl Parse for Arguments {
                         name.span(),
                         format!(
                             "`{other}` is not an argument of `#[nvshmem_kernel]`: it takes `instances(…)`, \
-                             `shared = Layout`, `block = n`, `min_blocks = n`, `cluster = (x, y, z)`, \
+                             `shared = Layout`, `block = n`, `max_block = n`, `min_blocks = n`, `cluster = (x, y, z)`, \
                              `arch = \"sm_90a\"`, `local`"
                         ),
                     ));
                 }
+            }
+            if arguments.block.is_some() && arguments.max_block.is_some() {
+                return Err(Error::new(name.span(), "`block` and `max_block` exclude each other"));
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;

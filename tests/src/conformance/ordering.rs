@@ -36,6 +36,14 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
             |_| 0,
         )?;
     }
+    let (times, back) = (bench.local::<u64>(2 * 96)?, bench.local::<u32>(2 * 96)?);
+    bench.row(
+        "no clock goes back, and the time is the same on all of a device",
+        || "2 blocks of 96".into(),
+        || clocks::launch(shmem, TWO_BLOCKS, &times, &back),
+        || back.read(),
+        |_| 0,
+    )?;
     if shmem.n_pes() >= 3 {
         let (data, seen) = (shmem.alloc_zeroed::<u32>(1)?, shmem.alloc_zeroed::<u32>(1)?);
         for round in 1..=10u64 {

@@ -1,6 +1,7 @@
 //! Barriers, in rounds that fail if one lets a PE through early.
 
 use super::at_scope;
+use oxshmem_device::clock;
 use oxshmem_device::prelude::*;
 
 /// `rounds` times: writes the round to every PE's slot for this PE, `barrier_all`, checks all own slots,
@@ -74,4 +75,19 @@ pub fn chain(shmem: Collective, data: Sym<[u32]>, signal: Sym<Signal>, seen: Sym
         }
         _ => {}
     }
+}
+
+/// Every thread reads both clocks, grid barrier, and reads them again; counts what went back, in `wrong`, by thread: its own
+/// clocks, and the time against that of the thread half a grid away.
+#[nvshmem_kernel]
+pub fn clocks(shmem: Collective, times: Global<[u64]>, wrong: Global<[u32]>) {
+    let grid = shmem.grid();
+    let (times, wrong) = (shmem.local(times), shmem.local(wrong));
+    let (me, other) = (grid.rank(), (grid.rank() + grid.size() / 2) % grid.size());
+    let (time, cycles) = (clock::nanoseconds(), clock::cycles());
+    times.set(me, time);
+    grid.sync();
+    let (later, more) = (clock::nanoseconds(), clock::cycles());
+    let back = [later < time, more < cycles, later < times.get(other)];
+    wrong.set(me, u32::from(back[0]) + u32::from(back[1]) + u32::from(back[2]));
 }

@@ -35,6 +35,12 @@ enum What {
         /// Adds the rows to this file instead of printing them.
         #[arg(long)]
         out: Option<PathBuf>,
+        /// Hold this suite of rows against the peers' programs instead.
+        #[arg(long, value_parser = ["p2p"])]
+        suite: Option<String>,
+        /// The folder of these programs. Default: peers, beside this program.
+        #[arg(long, value_name = "DIR", requires = "suite")]
+        peers: Option<PathBuf>,
     },
     /// Prints what the NVIDIA driver says.
     #[command(name = gpu::PROBE, hide = true)]
@@ -66,8 +72,12 @@ fn run(what: What) -> Result<()> {
     let summary = match what {
         What::Demo => run(&steps::demo(&machine), Part::WHOLE)?,
         What::Test { part } => run(&steps::test(&machine), part)?,
-        What::Bench { part, out } => {
+        What::Bench { part, out, suite, peers } => {
             let commit = bundle::manifest_value(folder, "commit").unwrap_or_else(|| "unknown".to_owned());
+            if let Some(suite) = suite {
+                let peers = peers.unwrap_or_else(|| folder.join("peers"));
+                return bench::compare(&programs, &machine, &commit, part, out.as_deref(), (&suite, &peers));
+            }
             bench::bench(&programs, &machine, &commit, part, out.as_deref())?
         }
         What::ProbeGpus => return Ok(()),

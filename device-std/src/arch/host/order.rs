@@ -34,6 +34,16 @@ pub(crate) fn now() -> u64 {
     current().now()
 }
 
+/// The device's clock, of which the emulator counts a million steps a second, as nanoseconds.
+pub(crate) fn globaltimer() -> u64 {
+    now().saturating_mul(1000)
+}
+
+/// The device's clock, in steps.
+pub(crate) fn clock64() -> u64 {
+    now()
+}
+
 /// After a failed poll: lets other threads run.
 pub(crate) fn poll_failed(failed: u32, until: u64) {
     let _ = failed;

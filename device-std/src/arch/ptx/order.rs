@@ -50,6 +50,24 @@ pub(crate) fn now() -> u64 {
     time
 }
 
+/// Nanoseconds of `%globaltimer`, read where the program says: no access of memory is moved past it by the compiler.
+#[inline(always)]
+pub(crate) fn globaltimer() -> u64 {
+    let time: u64;
+    // SAFETY: reads a special register.
+    unsafe { asm!("mov.u64 {}, %globaltimer;", out(reg64) time, options(nostack)) };
+    time
+}
+
+/// Cycles of `%clock64`, read where the program says.
+#[inline(always)]
+pub(crate) fn clock64() -> u64 {
+    let cycles: u64;
+    // SAFETY: as `globaltimer`.
+    unsafe { asm!("mov.u64 {}, %clock64;", out(reg64) cycles, options(nostack)) };
+    cycles
+}
+
 /// Called after the `failed`-th poll in a row that found its condition false. Backs off, and says where the
 /// emulator may run another thread. `until` is the moment at which the wait expires.
 #[inline(always)]

@@ -1,0 +1,96 @@
+//! atomic-bw, atomic-lat and gups: read-modify-writes of 64-bit words.
+
+use super::data::mix;
+use super::time::{Turns, latency, throughput};
+use oxshmem_device::Atomic;
+use oxshmem_device::prelude::*;
+
+/// In each turn every thread adds 1 to word `stride` times its number of `words` on `pe`.
+#[nvshmem_kernel(max_block = 1024)]
+pub fn atomic_add_bw(
+    shmem: Collective,
+    words: Sym<[Atomic<u64>]>,
+    times: Global<[u64]>,
+    stride: u32,
+    iters: u32,
+    warmup: u32,
+    pe: u32,
+) {
+    let (one, grid) = (shmem.thread(), shmem.grid());
+    let word = words.at(u64::from(stride) * thread::in_grid());
+    throughput(shmem, times, Turns { warmup, iters }, || one.atomic_add(word, 1, pe), || grid.quiet());
+}
+
+/// As [`atomic_add_bw`](fn@atomic_add_bw), fetching. The values are used, so that none of the atomics becomes one that returns nothing.
+#[nvshmem_kernel(max_block = 1024)]
+pub fn atomic_fetch_add_bw(
+    shmem: Collective,
+    words: Sym<[Atomic<u64>]>,
+    times: Global<[u64]>,
+    stride: u32,
+    iters: u32,
+    warmup: u32,
+    pe: u32,
+) {
+    let (one, grid) = (shmem.thread(), shmem.grid());
+    let word = words.at(u64::from(stride) * thread::in_grid());
+    let mut seen = 0;
+    let turn = || seen |= one.atomic_fetch_add(word, 1, pe);
+    throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
+    if seen == u64::MAX {
+        shmem.local(times).set(1, seen);
+    }
+}
+
+/// One thread adds 1 to word 0 on `pe` again and again: with a quiet after each, or (`fetch` not 0) fetching, each after
+/// the value of the one before has come.
+#[nvshmem_kernel(max_block = 1024)]
+pub fn atomic_lat(
+    shmem: Collective,
+    words: Sym<[Atomic<u64>]>,
+    times: Global<[u64]>,
+    fetch: u32,
+    iters: u32,
+    warmup: u32,
+    pe: u32,
+) {
+    if thread::in_grid() == 0 {
+        let (one, word, mut seen) = (shmem.thread(), words.at(0), 0);
+        latency(shmem, times, Turns { warmup, iters }, true, |_| {
+            if fetch != 0 {
+                // The top bit is never set: 1 is added, but not before the value is there.
+                seen = one.atomic_fetch_add(word, 1 + (seen >> 63), pe);
+            } else {
+                one.atomic_add(word, 1, pe);
+                one.quiet();
+            }
+        });
+    }
+}
+
+/// Every thread adds random values to random words of all PEs' tables, `updates` times after `warmup` untimed ones, then
+/// what it has added to `added` here.
+#[nvshmem_kernel(max_block = 1024)]
+pub fn gups(
+    shmem: Collective,
+    table: Sym<[Atomic<u64>]>,
+    added: Sym<Atomic<u64>>,
+    times: Global<[u64]>,
+    seed: u64,
+    updates: u32,
+    warmup: u32,
+) {
+    let (one, grid) = (shmem.thread(), shmem.grid());
+    let words = table.len() * u64::from(shmem.n_pes());
+    let mut random = mix(seed ^ (thread::in_grid() << 8 | u64::from(shmem.my_pe())));
+    let mut sum = 0u64;
+    let turn = || {
+        random = mix(random.wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let word = random % words;
+        let pe = word / table.len();
+        one.atomic_add(table.at(word - pe * table.len()), random, pe as u32);
+        sum = sum.wrapping_add(random);
+    };
+    throughput(shmem, times, Turns { warmup, iters: updates }, turn, || grid.quiet());
+    one.atomic_add(added, sum, shmem.my_pe());
+}

@@ -49,8 +49,6 @@ if [ -z "$nvcc" ]; then
 fi
 "$nvcc" --version | tail -n 2 | head -n 1
 
-# Where the driver's library, or its stub, is for the linker.
-stubs=$(dirname "$nvcc")/../lib64/stubs
 flags="-std=c++17 -O3 -arch=$arch --cudart static ${NVCC_FLAGS:-}"
 
 # timed NAME COMMAND...
@@ -74,8 +72,7 @@ host=
 if [ -n "$nvshmem" ]; then host=$(find_library "$nvshmem/lib" libnvshmem_host.so); fi
 if [ -n "$host" ]; then
     timed nvshmem "$nvcc" $flags -rdc=true -I "$nvshmem/include" -o "$out/nvshmem" "$here/nvshmem.cu" \
-        -L "$nvshmem/lib" -L "$stubs" -lnvshmem_device "-l:$host" -lcuda -ldl -lrt -lpthread \
-        -Xlinker "-rpath=$nvshmem/lib"
+        -L "$nvshmem/lib" -lnvshmem_device "-l:$host" -ldl -lrt -lpthread -Xlinker "-rpath=$nvshmem/lib"
 else
     echo "no NVSHMEM (wheel nvidia-nvshmem-cu13, or NVSHMEM_HOME): nvshmem is not built" >&2
 fi

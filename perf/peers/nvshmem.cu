@@ -198,6 +198,16 @@ void environment(const Options &options) {
     if (options.gpus == 1) setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50", 0);
 }
 
+// PE 1's process. If it ends before it should, PE 0 would wait for ever, in a library or on a kernel.
+volatile pid_t follower_of_lead = 0;
+
+void child_ended(int) {
+    if (waitpid(follower_of_lead, nullptr, WNOHANG) != follower_of_lead) return;
+    constexpr char kText[] = "nvshmem: the process of PE 1 is gone\n";
+    const ssize_t written = write(2, kText, sizeof kText - 1);
+    _exit(written < 0 ? 2 : 1);
+}
+
 int follow(const Options &options, const Link &link) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     Replies unused;
@@ -235,10 +245,12 @@ int lead(const Options &options, const Link &link, pid_t follower) {
             link.send(request);
             return pe.answer(request);
         });
+        signal(SIGCHLD, SIG_DFL);
         close(link.out);  // ends the other's loop
         pe.finish();
     } catch (const Failure &failure) {
         fprintf(stderr, "nvshmem: PE 0: %s\n", failure.text.c_str());
+        signal(SIGCHLD, SIG_DFL);
         kill(follower, SIGKILL);
         return 1;
     }
@@ -269,6 +281,8 @@ int main(int count, char **words) {
         close(0);
         return follow(read, {down[0], up[1]});
     }
+    follower_of_lead = follower;
+    signal(SIGCHLD, child_ended);
     close(down[0]);
     close(up[1]);
     return lead(read, {up[0], down[1]}, follower);

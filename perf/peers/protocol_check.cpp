@@ -35,6 +35,7 @@ int main() {
     hold(refusal("put-bw bytes=1048576 offset=4") != "", "the offset counts");
     hold(refusal("atomic-bw pattern=spread ctas=9 threads=1024") != "", "spread atomics need 128 bytes a thread");
     hold(refusal("gups bytes=12") == "bytes=12 is no multiple of 8", "gups needs whole words");
+    hold(refusal("mailbox-pingpong bytes=262144") != "", "a mailbox needs four times its bytes, and a little more");
     for (const char *line : {"", "put-bw bytes", "put-bw bytes=", "put-bw bytes=-1", "put-bw bytes=1x", "put-bw scope=all",
                              "put-bw threads=1025", "put-bw ctas=0", "put-bw colour=red", "put-lat ctas=2",
                              "barrier bidir=1", "put-bw inflight=3", "put-bw scope=warp threads=40", "p-bw offset=4"})

@@ -110,7 +110,9 @@ struct Side {
                 CUDA(cudaMemsetAsync(target, 0, 2 * bytes, stream));
                 CUDA(cudaMemsetAsync(target + outcome_at(), device::kPoison, bytes + protocol::kGuard, stream));
                 break;
-            default: CUDA(cudaMemsetAsync(target, device::kPoison, bytes + protocol::kGuard, stream));
+            // Single operations are of up to 8 bytes, whatever `bytes` says.
+            default:
+                CUDA(cudaMemsetAsync(target, device::kPoison, std::max(bytes, (u64)8) + protocol::kGuard, stream));
         }
         fill_kernel<<<512, 256, 0, stream>>>((u64 *)source, (bytes + request.offset + 7) / 8, seed(request));
         CUDA(cudaGetLastError());

@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod bundle;
 pub mod checkout;
+pub mod cost;
 pub mod demo;
 pub mod doctor;
 pub mod gpu;

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use xtask::checkout::Checkout;
 use xtask::runner::Part;
 use xtask::suites::{self, Options};
-use xtask::{bundle, demo, doctor, gpu, new, ptx, setup};
+use xtask::{bundle, cost, demo, doctor, gpu, new, ptx, setup};
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -72,6 +72,15 @@ enum Task {
         #[arg(long)]
         sass: bool,
     },
+    /// Compares the instructions and registers of each operation with CUDA C++ written by hand.
+    Cost {
+        /// The CUDA compiler, instead of `NVCC`, one on the PATH or in the toolkit's usual place.
+        #[arg(long, value_name = "PATH")]
+        nvcc: Option<PathBuf>,
+        /// Write the table to this file instead of printing it.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// Tells what this machine can do, what is missing and how to get it.
     Doctor {
         /// Fail if something needed is missing.
@@ -120,6 +129,13 @@ fn run(command: Task) -> Result<()> {
                 bail!("there is no device toolchain");
             }
             ptx::ptx(&checkout, &packages, sass).map(|_| ())
+        }
+        Task::Cost { nvcc, out } => {
+            let checkout = Checkout::find()?;
+            if setup::device_toolchain(&checkout, false)?.is_none() {
+                bail!("there is no device toolchain");
+            }
+            cost::cost(&checkout, nvcc.as_deref(), out.as_deref())
         }
         Task::Doctor { strict } => {
             if !doctor::doctor() && strict {

@@ -38,6 +38,13 @@ pub fn put_nbi_block(shmem: Shmem, dst: Sym<[u32]>, src: Global<[u32]>, pe: u32)
     shmem.block().put_nbi(dst, src, pe);
 }
 
+#[nvshmem_kernel]
+pub fn put_nbi_quiet_block(shmem: Shmem, dst: Sym<[u32]>, src: Global<[u32]>, pe: u32) {
+    let block = shmem.block();
+    block.put_nbi(dst, src, pe);
+    block.quiet();
+}
+
 #[nvshmem_kernel(instances(u8, u32, u128))]
 pub fn get_thread<T: Pod>(shmem: Shmem, dst: Sym<[T]>, src: Sym<[T]>, pe: u32) {
     shmem.thread().get(dst, src, pe);

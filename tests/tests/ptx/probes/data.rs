@@ -117,6 +117,13 @@ pub(crate) const ROWS: &[Kernel] = &[
     },
     Kernel { names: &["put_grid", "get_grid"], lacks: FENCES, between: OF_GRID, ..BULK },
     Kernel { names: &["put_nbi_block", "get_nbi_block"], always: ONE_BARRIER, ..BULK },
+    Kernel {
+        names: &["put_nbi_quiet_block"],
+        has: &["fence.sc.sys"],
+        lacks: &["fence.acq_rel.sys", "fence.acq_rel.gpu", "membar"],
+        always: TWO_BARRIERS,
+        ..BULK
+    },
     // A thread's own array is read where it lies.
     Kernel { names: &[super::OWN_ARRAY], has: &["st.local"], lacks: FENCES_AND_BARRIERS, ..Kernel::NAMED },
     Kernel {

@@ -47,6 +47,26 @@ impl Until {
     pub(crate) fn within(budget: u64) -> Self {
         Self { budget, moment: 0 }
     }
+
+    /// After `failed` failed looks before this one, which saw `seen`: whether it is time to give up. `Held` if it is not.
+    #[inline(always)]
+    pub(crate) fn over(&mut self, shmem: Shmem, failed: u32, seen: u64) -> Polled {
+        if self.moment == 0 {
+            self.moment = order::now().saturating_add(self.budget);
+        } else if failed.is_multiple_of(order::POLLS_PER_CHECK) {
+            // SAFETY: the own control area, and the alarm word.
+            let (abort, alarm) = unsafe {
+                (u64::load_relaxed(shmem.abi.heap_base + control::ABORT), u32::load_relaxed(shmem.abi.alarm))
+            };
+            if abort != 0 || alarm != 0 {
+                return Polled::Aborted;
+            }
+            if order::now() >= self.moment {
+                return Polled::Expired(seen);
+            }
+        }
+        Polled::Held
+    }
 }
 
 /// Calls `look`, which says whether its condition holds and what it saw, until it does, for at most `budget`
@@ -65,19 +85,9 @@ pub(crate) fn poll_until(shmem: Shmem, until: &mut Until, mut look: impl FnMut()
         if holds {
             return Polled::Held;
         }
-        if until.moment == 0 {
-            until.moment = order::now().saturating_add(until.budget);
-        } else if failed.is_multiple_of(order::POLLS_PER_CHECK) {
-            // SAFETY: the own control area, and the alarm word.
-            let (abort, alarm) = unsafe {
-                (u64::load_relaxed(shmem.abi.heap_base + control::ABORT), u32::load_relaxed(shmem.abi.alarm))
-            };
-            if abort != 0 || alarm != 0 {
-                return Polled::Aborted;
-            }
-            if order::now() >= until.moment {
-                return Polled::Expired(seen);
-            }
+        let over = until.over(shmem, failed, seen);
+        if !matches!(over, Polled::Held) {
+            return over;
         }
         failed = failed.wrapping_add(1);
         order::poll_failed(failed, until.moment);

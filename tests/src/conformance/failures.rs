@@ -42,6 +42,7 @@ pub(super) fn all(n: u32, report: &Report) -> Result<()> {
             super::waits::failures(&shmem, report, number, name)?;
         }
         super::peers::failures(&shmem, report)?;
+        super::updates::failures(&shmem, report)?;
         wrong_operations(&shmem, report)?;
         wrong_teams(&shmem, report)
     })?;

@@ -130,12 +130,14 @@ impl<T: AtomicWord> fmt::Debug for UpdateInbox<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: AtomicWord> Arg<Handle<T>> for UpdateInbox<T> {
     fn to_param(&self) -> Handle<T> {
         self.handle()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: AtomicWord> Arg<Handle<T>> for &UpdateInbox<T> {
     fn to_param(&self) -> Handle<T> {
         self.handle()

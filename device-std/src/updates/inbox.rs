@@ -142,6 +142,7 @@ impl<T: AtomicWord> UpdateInbox<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 // SAFETY: the pieces are the handle's own fields; a launcher checks the range that `names` gives.
 unsafe impl<T: AtomicWord> KernelParam for UpdateInbox<T> {
     type R0 = u64;

@@ -43,9 +43,7 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
             self.scope.scope.join(shmem, polled, report.fault());
             polled = Polled::Held;
             let (worked, bad) = self.work();
-            if worked {
-                self.scope.sync();
-            }
+            self.scope.sync();
             let moved = self.close(finishing);
             let woken = self.woken();
             let need = self.need(finishing);

@@ -12,5 +12,6 @@ pub mod order;
 pub mod scalar;
 pub mod signal;
 pub mod spread;
+pub mod updates;
 
 oxshmem_device::kernels!();

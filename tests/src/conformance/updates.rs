@@ -42,6 +42,7 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
         add_f32_in_16 f32, 16, 0.5, |a, b| a + b as f32;
     }
     twice(bench)?;
+    by_turns(bench)?;
     on_team(bench)
 }
 
@@ -134,6 +135,41 @@ fn twice(bench: &Bench<'_>) -> Result<()> {
     shmem.reset_update_inbox(&inbox)?;
     shmem.free_update_inbox(inbox)?;
     shmem.free(table)
+}
+
+fn by_turns(bench: &Bench<'_>) -> Result<()> {
+    const ROUNDS: u32 = 12;
+    const THREADS: u64 = 5;
+    let (shmem, n) = (bench.shmem, bench.shmem.n_pes());
+    let (even, odd) =
+        (shmem.alloc_atomics::<u32>(WORDS, Reach::Node)?, shmem.alloc_atomics::<u32>(WORDS, Reach::Node)?);
+    let inbox = shmem.alloc_update_inbox::<u32>(2, 4)?;
+    // What a word of this PE's table holds: the updates of all PEs and threads, of the rounds that are its table's.
+    let sum = |word: usize| {
+        let mut sum = 0;
+        for (pe, thread) in (0..n).flat_map(|pe| (0..2 * THREADS).map(move |thread| (pe, thread))) {
+            for round in (0..ROUNDS).filter(|round| *round as usize % 2 == word / WORDS) {
+                let calls = 0..calls_of(pe, (thread / THREADS) as u32, round);
+                let place = Some(((word % WORDS) as u64, shmem.my_pe()));
+                let here = |call: &u32| target(pe, thread, *call, WORDS as u64, n, TO_ANY) == place;
+                sum += calls.filter(here).count() as u32;
+            }
+        }
+        sum
+    };
+    bench.row(
+        "updates of one use of an inbox never reach the table of another",
+        String::new,
+        || {
+            let config = LaunchConfig::blocks(2).threads(THREADS as u32);
+            updates_by_turns::launch(shmem, config, &even, &odd, &inbox, ROUNDS)
+        },
+        || Ok([even.values()?, odd.values()?].concat()),
+        sum,
+    )?;
+    shmem.free_update_inbox(inbox)?;
+    shmem.free(even)?;
+    shmem.free(odd)
 }
 
 fn on_team(bench: &Bench<'_>) -> Result<()> {

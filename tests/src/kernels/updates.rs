@@ -1,7 +1,6 @@
 //! Updates that are sent in batches.
 
 use oxshmem_device::prelude::*;
-use oxshmem_device::updates::{UpdateOp, Updates};
 
 /// PEs that the buffers have bins for.
 pub const PES: usize = 8;
@@ -98,33 +97,48 @@ kernels! {
 }
 
 /// Twice in one kernel with one inbox: the second time after a grid barrier, by which each PE's own table is complete.
+/// Thread `i` of the grid updates word `i` and those after it, counted through the tables of all PEs.
 #[nvshmem_kernel(shared = FourU32)]
 pub fn updates_twice(shmem: Collective, table: Sym<[Atomic<u32>]>, inbox: UpdateInbox<u32>, calls: u32) {
     let mut again = 0;
     while again < 2 {
         let mut updates = shmem.block().updates(FourU32::of(shmem).buffer, updates::Add, table, inbox);
-        each(&mut updates, shmem, table.len(), again, calls);
+        let mut call = 0;
+        while call < calls {
+            let place = thread::in_grid() + u64::from(call);
+            let pe = (place / table.len()) as u32 % shmem.n_pes();
+            updates.add(Some(Update { index: place % table.len(), value: 1 + again, pe }));
+            call += 1;
+        }
         updates.finish();
         shmem.grid().sync();
         again += 1;
     }
 }
 
-/// The calls of [`updates_twice`]: an update to each word of each PE's table, by turns.
-#[inline(always)]
-fn each<O: UpdateOp<u32>, const BATCH: usize, const PES: usize>(
-    updates: &mut Updates<u32, O, Collective, BATCH, PES>,
+/// Two tables by turns, `rounds` times with one inbox, and nothing between: who is done goes on while others are not. In
+/// round `r` a block of a PE calls `add` as [`calls_of`] says of `r`.
+#[nvshmem_kernel(shared = FourU32)]
+pub fn updates_by_turns(
     shmem: Collective,
-    len: u64,
-    again: u32,
-    calls: u32,
+    even: Sym<[Atomic<u32>]>,
+    odd: Sym<[Atomic<u32>]>,
+    inbox: UpdateInbox<u32>,
+    rounds: u32,
 ) {
-    let mut call = 0;
-    while call < calls {
-        let place = thread::in_grid() + u64::from(call);
-        let pe = (place / len) as u32 % shmem.n_pes();
-        updates.add(Some(Update { index: place % len, value: 1 + again, pe }));
-        call += 1;
+    let (pe, thread) = (shmem.my_pe(), thread::in_grid());
+    let mut round = 0;
+    while round < rounds {
+        let table = if round & 1 == 0 { even } else { odd };
+        let mut updates = shmem.block().updates(FourU32::of(shmem).buffer, updates::Add, table, inbox);
+        let mut call = 0;
+        while call < calls_of(pe, thread::block(), round) {
+            let update = target(pe, thread, call, table.len(), shmem.n_pes(), TO_ANY);
+            updates.add(update.map(|(index, pe)| Update { index, value: 1, pe }));
+            call += 1;
+        }
+        updates.finish();
+        round += 1;
     }
 }
 

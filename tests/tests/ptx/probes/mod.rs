@@ -8,12 +8,13 @@ mod engine;
 mod order;
 mod scalar;
 mod signal;
+mod updates;
 
 use super::expectation::Kernel;
 
 /// All rows.
 pub(crate) const ALL: &[&[Kernel]] =
-    &[scalar::ROWS, data::ROWS, signal::ROWS, order::ROWS, atomic::ROWS, engine::ROWS];
+    &[scalar::ROWS, data::ROWS, signal::ROWS, order::ROWS, atomic::ROWS, engine::ROWS, updates::ROWS];
 
 /// The one probe that is allowed local memory: it puts a thread's own array.
 pub(crate) const OWN_ARRAY: &str = "put_own_array";

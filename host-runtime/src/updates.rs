@@ -12,7 +12,7 @@ use std::fmt::{self, Formatter};
 use std::marker::PhantomData;
 
 /// Symmetric memory into which the blocks of all PEs send updates of words of type `T`. Passed to a launch, it is the
-/// kernel's [`UpdateInbox`](oxshmem_device::UpdateInbox).
+/// kernel's [`UpdateInbox`](oxshmem_device::updates::UpdateInbox).
 ///
 /// ```
 /// use oxshmem_device::prelude::*;

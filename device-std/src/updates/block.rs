@@ -3,8 +3,9 @@
 use super::buffer::Peer;
 use super::entry::Carried;
 use super::inbox::{PRESENT, Shape};
+use super::rounds::Trouble;
 use super::{UpdateInbox, UpdateMemory, UpdateOp};
-use crate::abi::{Cause, Cmp, Operation};
+use crate::abi::{Cause, Operation};
 use crate::arch::{Word, atomic};
 use crate::atomic::{Atomic, AtomicWord};
 use crate::context::{Context, MayWait};
@@ -36,7 +37,7 @@ pub struct Updates<T: AtomicWord, O, C, const BATCH: usize, const PES: usize> {
     /// The own copy of the table: address, words that an update may name, and heap offset for reports.
     pub(super) table: u64,
     pub(super) len: u64,
-    offset: u64,
+    pub(super) offset: u64,
     /// Heap offset of the block's part of the inbox.
     pub(super) part: u64,
     pub(super) shape: Shape,
@@ -55,23 +56,6 @@ impl<T: AtomicWord, O, C, const BATCH: usize, const PES: usize> core::fmt::Debug
 {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Updates({:?}, table of {} at {:#x})", self.memory, self.len, self.offset)
-    }
-}
-
-/// What a round reports if the thread cannot go on; what was seen is the [`Polled`]'s.
-#[derive(Clone, Copy)]
-pub(super) struct Report {
-    pub(super) cause: Cause,
-    pub(super) peer: u32,
-    pub(super) offset: u64,
-    pub(super) expected: u64,
-}
-
-impl Report {
-    #[inline(always)]
-    pub(super) fn fault(self) -> Fault {
-        let Self { cause, peer, offset, expected } = self;
-        Fault { cause, operation: Operation::Updates, cmp: Cmp::Ge as u32, peer, offset, expected, seen: 0 }
     }
 }
 
@@ -148,9 +132,8 @@ impl<C: Context> Scoped<Block, C> {
             };
         }
         let polled = if user == 0 { Polled::Held } else { Polled::Expired(user) };
-        let (cause, peer) = (Cause::InboxInUse, shmem.my_pe());
-        let report = Report { cause, peer, offset: updates.part, expected: 0 };
-        self.scope.join(shmem, polled, report.fault());
+        let fault = Fault { peer: shmem.my_pe(), ..Fault::new(Cause::InboxInUse, Operation::Updates) };
+        self.scope.join(shmem, polled, Fault { offset: updates.part, ..fault });
         if self.is_leader() {
             // SAFETY: as above.
             unsafe { u64::store_global(in_use, u64::from(shmem.abi.launch)) };
@@ -181,14 +164,7 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
         let no_pe = pending & (pe >= pes);
         let no_word = pending & !no_pe & (index >= self.len);
         pending &= !(no_pe | no_word);
-        let world = if pending { self.scope.context.world_pe(pe) } else { pe };
-        let mut report = Report {
-            cause: if no_pe { Cause::PeOutOfRange } else { Cause::IndexOutOfRange },
-            peer: if no_pe { pe } else { self.scope.context.named(pe) },
-            offset: self.offset,
-            expected: if no_pe { pes.into() } else { self.len },
-        };
-        if pending && world == shmem.my_pe() {
+        if pending && self.other(pe).is_none() {
             // SAFETY: a word of the own copy of the table, whose index was checked.
             unsafe { O::apply(self.table + index * size_of::<T>() as u64, value) };
             pending = false;
@@ -223,14 +199,13 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
                 }
                 polled = until.over(shmem, failed, sent.into());
                 failed = failed.wrapping_add(1);
-                report = Report {
-                    cause: Cause::Deadline,
-                    offset: self.part + self.shape.taken(world),
-                    expected: u64::from(sent) + 1,
-                    ..report
-                };
             }
-            self.serve(false, polled, report);
+            let cause = match (no_pe, no_word) {
+                (true, _) => Cause::PeOutOfRange,
+                (_, true) => Cause::IndexOutOfRange,
+                _ => Cause::Deadline,
+            };
+            self.serve(false, polled, Trouble { cause, pe });
         }
     }
 
@@ -247,8 +222,7 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
     pub fn finish(mut self) {
         let shmem = self.scope.shmem();
         seam::operation(Operation::Updates, self.offset, 0, shmem.my_pe());
-        let report = Report { cause: Cause::Deadline, peer: shmem.my_pe(), offset: self.part, expected: 0 };
-        self.serve(true, Polled::Held, report);
+        self.serve(true, Polled::Held, Trouble { cause: Cause::Deadline, pe: 0 });
         let mut pe = self.rank;
         while pe < self.scope.context.pes() {
             self.end(pe);

@@ -9,14 +9,15 @@
 //! | vote whether somebody waits for more; if nothing moved, owners poll | all |
 
 use super::UpdateOp;
-use super::block::{Report, Updates};
+use super::block::Updates;
 use super::buffer::{FROM_IT, Peer, TO_IT};
 use super::entry::Carried;
 use super::inbox::{COUNT, LAST, PRESENT};
-use crate::abi::Cause;
-use crate::arch::{Word, atomic};
+use crate::abi::{Cause, Cmp, Operation};
+use crate::arch::{Word, atomic, order};
 use crate::atomic::AtomicWord;
 use crate::context::MayWait;
+use crate::fault::{Expired, Fault};
 use crate::poll::{Polled, Until, poll_until};
 use crate::scope::Scope;
 use core::mem::offset_of;
@@ -28,19 +29,59 @@ const SENT: usize = offset_of!(Peer, sent);
 const APPLIED: usize = offset_of!(Peer, applied);
 const ENDED: usize = offset_of!(Peer, ended);
 
+/// Why a thread cannot go on, and the PE that it is about. All else that its report says is looked up when it is written.
+#[derive(Clone, Copy)]
+pub(super) struct Trouble {
+    pub(super) cause: Cause,
+    pub(super) pe: u32,
+}
+
+/// The report of a [`Trouble`].
+struct Late<'u, U> {
+    trouble: Trouble,
+    updates: &'u U,
+    finishing: bool,
+}
+
+impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: usize> Expired
+    for Late<'_, Updates<T, O, C, BATCH, PES>>
+{
+    #[inline(always)]
+    fn fault(self, seen: u64) -> Fault {
+        let Self { trouble: Trouble { cause, pe }, updates, finishing } = self;
+        let context = updates.scope.context;
+        let peer = context.named(pe);
+        let (offset, expected) = match cause {
+            Cause::PeOutOfRange => (updates.offset, context.pes().into()),
+            Cause::IndexOutOfRange => (updates.offset, updates.len),
+            _ => {
+                let applied = updates.memory.get(pe, APPLIED);
+                let (at, expected) = if updates.wants(pe, finishing) {
+                    (updates.shape.taken(peer), updates.memory.get(pe, SENT).wrapping_sub(1))
+                } else {
+                    (updates.shape.arrived(peer, applied & 1), applied.wrapping_add(1))
+                };
+                (updates.part + at, expected.into())
+            }
+        };
+        let (operation, cmp) = (Operation::Updates, Cmp::Ge as u32);
+        Fault { cause, operation, cmp, peer, offset, expected, seen }
+    }
+}
+
 impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: usize>
     Updates<T, O, C, BATCH, PES>
 {
     /// Rounds until every full bin has been sent; if `finishing`, until every bin has been and the last batch of each PE has
-    /// been applied. `polled` and `report` say whether the calling thread can go on at all.
+    /// been applied. `polled` and `trouble` say whether the calling thread can go on at all.
     #[inline(always)]
-    pub(super) fn serve(&mut self, finishing: bool, mut polled: Polled, mut report: Report) {
+    pub(super) fn serve(&mut self, finishing: bool, mut polled: Polled, mut trouble: Trouble) {
         let shmem = self.scope.shmem();
         let deadline = shmem.abi.deadline;
         let mut until = Until::within(deadline);
         loop {
             self.look(finishing);
-            self.scope.scope.join(shmem, polled, report.fault());
+            self.scope.scope.join(shmem, polled, Late { trouble, updates: self, finishing });
             polled = Polled::Held;
             let (worked, bad) = self.work();
             self.scope.sync();
@@ -48,15 +89,11 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
             let woken = self.woken();
             let need = self.need(finishing);
             let needs = need.is_some();
-            if let Some(need) = need {
-                report = need;
+            if let Some(pe) = need {
+                trouble = Trouble { cause: Cause::Deadline, pe };
             }
             if let Some((pe, index)) = bad {
-                let peer = self.scope.context.named(pe);
-                (polled, report) = (
-                    Polled::Expired(index),
-                    Report { cause: Cause::IndexOutOfRange, peer, offset: 0, expected: self.len },
-                );
+                (polled, trouble) = (Polled::Expired(index), Trouble { cause: Cause::IndexOutOfRange, pe });
             }
             if !self.scope.any(needs | bad.is_some()) {
                 break;
@@ -108,16 +145,16 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
         if world == self.scope.shmem().my_pe() { None } else { Some(world) }
     }
 
-    /// Address of something in the own part of the inbox.
+    /// Address of something in the own part of the inbox; made where it is used, not held in registers.
     #[inline(always)]
     fn own(&self, offset: u64) -> u64 {
-        self.scope.shmem().abi.heap_base + self.part + offset
+        self.scope.shmem().abi.heap_base + order::opaque(self.part) + offset
     }
 
     /// Address of the same in that of another PE, which `updates` has looked at.
     #[inline(always)]
     fn its(&self, world: u32, offset: u64) -> u64 {
-        self.scope.shmem().peer_base(world) + self.part + offset
+        self.scope.shmem().peer_base(world) + order::opaque(self.part) + offset
     }
 
     /// Address of the word in which the next batch of PE `pe` arrives.
@@ -284,25 +321,23 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
         }
     }
 
-    /// What the calling thread, as an owner, waits for first, if anything.
+    /// The first PE of which the calling thread, as an owner, waits for something.
     #[inline(always)]
-    fn need(&self, finishing: bool) -> Option<Report> {
+    fn need(&self, finishing: bool) -> Option<u32> {
         let mut pe = self.rank;
         while pe < self.scope.context.pes() {
-            if let Some(peer) = self.other(pe) {
-                let sends = self.wants(pe, finishing);
-                if sends | (finishing & (self.memory.get(pe, ENDED) & FROM_IT == 0)) {
-                    let (sent, applied) = (self.memory.get(pe, SENT), self.memory.get(pe, APPLIED));
-                    let offset =
-                        if sends { self.shape.taken(peer) } else { self.shape.arrived(peer, applied & 1) };
-                    let expected = if sends { sent.wrapping_sub(1) } else { applied.wrapping_add(1) };
-                    let offset = self.part + offset;
-                    return Some(Report { cause: Cause::Deadline, peer, offset, expected: expected.into() });
-                }
+            if self.other(pe).is_some() && self.needs(pe, finishing) {
+                return Some(pe);
             }
             pe += self.size;
         }
         None
+    }
+
+    /// Whether something is to be sent to PE `pe`, or is still to come from it.
+    #[inline(always)]
+    fn needs(&self, pe: u32, finishing: bool) -> bool {
+        self.wants(pe, finishing) | (finishing & (self.memory.get(pe, ENDED) & FROM_IT == 0))
     }
 
     /// By the owners: polls until something can be applied or sent, by this thread's PEs or another's.
@@ -323,13 +358,12 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
                     let word = unsafe { u64::load_relaxed(self.arrived(pe, world)) };
                     event |= self.batch(pe, word) != 0;
                     let mut now = word >> 32;
-                    let sends = self.wants(pe, finishing);
-                    if sends {
+                    if self.wants(pe, finishing) {
                         // SAFETY: as above.
                         now = unsafe { u64::load_relaxed(self.own(self.shape.taken(world))) };
                         event |= self.free(pe, now);
                     }
-                    if !needed & (sends | (finishing & (self.memory.get(pe, ENDED) & FROM_IT == 0))) {
+                    if !needed & self.needs(pe, finishing) {
                         (needed, seen) = (true, now);
                     }
                 }

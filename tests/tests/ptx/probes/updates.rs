@@ -16,6 +16,9 @@ const fn between(
     Between { only_on: None, from: From::Each(from), through, to }
 }
 
+/// So that 20 warps of a multiprocessor can have them.
+const MOST: Option<u32> = Some(96);
+
 pub(crate) const ROWS: &[Kernel] = &[
     Kernel {
         names: &["updates_u64"],
@@ -30,6 +33,7 @@ pub(crate) const ROWS: &[Kernel] = &[
             // That it has arrived, or that there is room, before it is read or written by any thread.
             between(ACQUIRE, &["bar.red.or.pred"], &["ld.global.v2.b64", "st.global.v2.b64"]),
         ],
+        registers: MOST,
         ..Kernel::NAMED
     },
     Kernel {
@@ -38,6 +42,7 @@ pub(crate) const ROWS: &[Kernel] = &[
         has: &[PLACE, RELEASE, ACQUIRE, "red.relaxed.sys.global.xor.b32", "st.shared.b64", "ld.shared.b64"],
         lacks: &["fence.sc", "fence.acq_rel.sys", "fence.acq_rel.gpu", "membar", "st.shared.v2.b64"],
         between: &[between("st.shared.b64", &["bar.red.or.pred"], &["ld.shared.b64"])],
+        registers: MOST,
         ..Kernel::NAMED
     },
 ];

@@ -207,6 +207,14 @@ numbered! {
         GlobalExit = 8 => "global exit",
         /// A stride, or a number of warps, is 0.
         Zero = 9 => "zero where it cannot be",
+        /// A launch has more blocks than the inbox of its updates was made for.
+        InboxBlocks = 20 => "more blocks than the inbox has room for",
+        /// The inbox of updates was made for batches of another size.
+        InboxBatch = 21 => "the inbox has batches of another size",
+        /// A buffer for updates has fewer bins than there are PEs.
+        UpdateBins = 22 => "fewer bins than PEs",
+        /// The inbox of updates is in use, or was left by a block that did not finish.
+        InboxInUse = 23 => "the inbox is in use",
     }
 }
 
@@ -253,6 +261,8 @@ numbered! {
         Ptr = 26 => "ptr",
         /// The bulk copy engine's load into shared memory.
         BulkLoad = 27 => "bulk copy into shared memory",
+        /// `updates`, and the `add` and `finish` of what it gives.
+        Updates = 28 => "update buffer",
         /// `put_packets`, `p_packet`, `put_mailbox`.
         PutPackets = 29 => "put_packets",
         /// `wait_packets`, `wait_packet`, `wait_mailbox`.

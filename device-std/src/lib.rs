@@ -12,6 +12,7 @@
 //! | [`signal`], [`wait`] | signal words; waiting for them and for integer atomics, with a deadline |
 //! | [`atomic`] | read-modify-writes on symmetric words |
 //! | [`peer`] | direct loads and stores of a peer's copy |
+//! | [`updates`] | updates of words anywhere, sent in batches |
 //! | [`order`] | `fence`, `quiet`, `barrier_all`, grid barriers |
 //! | [`team`] | teams: PEs under numbers of their own |
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
@@ -51,6 +52,7 @@ pub mod sym;
 pub mod team;
 pub mod thread;
 pub mod tile;
+pub mod updates;
 pub mod wait;
 pub mod warp;
 

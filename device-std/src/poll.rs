@@ -34,8 +34,8 @@ pub(crate) fn flipped(before: u32, now: u32) -> bool {
     (before ^ now) >> 31 != 0
 }
 
-/// When a poll gives up: fixed when it first looks at the clock, which takes as long as a signal needs to come. So a poll
-/// looks only after many failed looks, and one that need not wait long never.
+/// When a poll gives up: fixed when it first looks at the clock, after many failed looks. A poll that need not wait long
+/// has nothing but its condition to look at.
 pub(crate) struct Until {
     budget: u64,
     /// 0 before the first look at the clock.
@@ -47,6 +47,26 @@ impl Until {
     #[inline(always)]
     pub(crate) fn within(budget: u64) -> Self {
         Self { budget, moment: 0 }
+    }
+
+    /// After the `failed`-th failed look in a row, which saw `seen`: whether it is time to give up. `Held` if it is not.
+    #[inline(always)]
+    pub(crate) fn over(&mut self, shmem: Shmem, failed: u32, seen: u64) -> Polled {
+        if !failed.is_multiple_of(order::POLLS_PER_CHECK) {
+            return Polled::Held;
+        }
+        if self.moment == 0 {
+            self.moment = order::now().saturating_add(self.budget);
+            return Polled::Held;
+        }
+        // SAFETY: the own control area, and the alarm word.
+        let (abort, alarm) = unsafe {
+            (u64::load_relaxed(shmem.abi.heap_base + control::ABORT), u32::load_relaxed(shmem.abi.alarm))
+        };
+        if abort != 0 || alarm != 0 {
+            return Polled::Aborted;
+        }
+        if order::now() >= self.moment { Polled::Expired(seen) } else { Polled::Held }
     }
 }
 
@@ -67,21 +87,9 @@ pub(crate) fn poll_until(shmem: Shmem, until: &mut Until, mut look: impl FnMut()
             return Polled::Held;
         }
         failed = failed.wrapping_add(1);
-        if !failed.is_multiple_of(order::POLLS_PER_CHECK) {
-            // Nothing but the condition can have changed much.
-        } else if until.moment == 0 {
-            until.moment = order::now().saturating_add(until.budget);
-        } else {
-            // SAFETY: the own control area, and the alarm word.
-            let (abort, alarm) = unsafe {
-                (u64::load_relaxed(shmem.abi.heap_base + control::ABORT), u32::load_relaxed(shmem.abi.alarm))
-            };
-            if abort != 0 || alarm != 0 {
-                return Polled::Aborted;
-            }
-            if order::now() >= until.moment {
-                return Polled::Expired(seen);
-            }
+        let over = until.over(shmem, failed, seen);
+        if !matches!(over, Polled::Held) {
+            return over;
         }
         order::poll_failed(failed, until.moment);
     }

@@ -14,5 +14,6 @@ pub use crate::stage::{BulkStage, Stage};
 pub use crate::sym::{Reach, Sym};
 pub use crate::team::{OnTeam, Team};
 pub use crate::tile::{BulkTile, Tile};
+pub use crate::updates::{Update, UpdateBuffer, UpdateInbox};
 pub use crate::wait::{Cmp, Every};
-pub use crate::{bf16, f16, nvshmem_kernel, shared, thread, warp};
+pub use crate::{bf16, f16, nvshmem_kernel, shared, thread, updates, warp};

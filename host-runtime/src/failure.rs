@@ -108,6 +108,7 @@ impl Failure {
                 | Operation::WaitUntilAny
                 | Operation::WaitUntilSome
                 | Operation::BarrierAll
+                | Operation::Updates
         );
         Some(Self {
             pe: record.pe,
@@ -140,6 +141,7 @@ impl Display for Failure {
                     | Cause::NotInTeam
                     | Cause::GlobalExit
                     | Cause::Zero
+                    | Cause::UpdateBins
             ) => {}
             // Nor do lists, and these operations.
             _ if self.cause == Cause::LengthMismatch && waits_for_several(self.operation) => {}
@@ -201,6 +203,16 @@ impl Display for Failure {
             Cause::NoPath => write!(f, ": no path to PE {}", self.peer.unwrap_or(u32::MAX))?,
             Cause::SharedMemory => {
                 write!(f, ": the kernel uses {} bytes, its launch gave {}", self.expected, self.seen)?;
+            }
+            Cause::InboxBlocks => {
+                write!(f, ": the launch has {} blocks, the inbox is for {}", self.seen, self.expected)?;
+            }
+            Cause::InboxBatch => {
+                write!(f, ": the buffer has batches of {}, the inbox of {}", self.seen, self.expected)?;
+            }
+            Cause::UpdateBins => write!(f, ": the buffer has {} bins, for {} PEs", self.seen, self.expected)?,
+            Cause::InboxInUse => {
+                write!(f, ": launch {} uses the inbox, or has ended without `finish`", self.seen)?;
             }
             Cause::Zero if self.operation == Operation::WarpsSync => {
                 write!(f, ": groups of 0 warps were asked for")?;

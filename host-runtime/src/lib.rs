@@ -100,6 +100,7 @@ mod stop;
 mod stream;
 mod symmetric;
 mod team;
+mod updates;
 mod wire;
 
 pub use config::{Config, DeviceChoice, Handles, Path, Rendezvous};
@@ -114,3 +115,4 @@ pub use shmem::Shmem;
 pub use stream::Stream;
 pub use symmetric::{Element, SymVec};
 pub use team::Team;
+pub use updates::UpdateInbox;

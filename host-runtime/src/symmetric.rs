@@ -123,6 +123,17 @@ impl Shmem {
         fill: impl FnOnce(&SymVec<T>) -> Result<()>,
     ) -> Result<SymVec<T>> {
         let call = Call::Alloc { how, holds, elements: len as u64, element_bytes: T::ELEMENT_BYTES };
+        self.alloc_as(call, len, reach, fill)
+    }
+
+    /// Allocates what `call` says, which all PEs must say alike, as `len` elements.
+    pub(crate) fn alloc_as<T: Element>(
+        &self,
+        call: Call,
+        len: usize,
+        reach: Reach,
+        fill: impl FnOnce(&SymVec<T>) -> Result<()>,
+    ) -> Result<SymVec<T>> {
         let allocation = self.allocate(call)?;
         let vector = SymVec { pe: self.pe().clone(), allocation, len, reach, of: PhantomData };
         let filled = fill(&vector);
@@ -237,7 +248,8 @@ impl<T: Element> SymVec<T> {
         }
     }
 
-    fn zero(&self) -> Result<()> {
+    /// Zeroes the own copy. Waits for nothing.
+    pub(crate) fn zero(&self) -> Result<()> {
         if self.allocation.bytes == 0 {
             return Ok(());
         }

@@ -26,7 +26,7 @@ pub(crate) use imp::warp;
 /// 16 bytes that move in one access.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct V16(pub(crate) u64, pub(crate) u64);
+pub struct V16(pub(crate) u64, pub(crate) u64);
 
 /// A machine word of 1, 2, 4, 8 or 16 bytes that can be read and written in each state space.
 ///

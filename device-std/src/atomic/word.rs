@@ -2,6 +2,7 @@
 
 use crate::arch::{Add, Bitwise, Exchange, Semantic};
 use crate::sym::{self, Symmetric};
+use crate::updates::entry::Carried;
 use crate::{bf16, f16};
 use core::marker::PhantomData;
 
@@ -48,7 +49,7 @@ pub(crate) mod sealed {
     /// A value as the bits of a machine word.
     pub trait Machine: Copy {
         /// The machine word.
-        type Bits: Exchange;
+        type Bits: Exchange + Carried;
         /// To bits.
         fn bits(self) -> Self::Bits;
         /// From bits.

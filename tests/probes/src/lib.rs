@@ -13,5 +13,6 @@ pub mod packet;
 pub mod scalar;
 pub mod signal;
 pub mod spread;
+pub mod updates;
 
 oxshmem_device::kernels!();

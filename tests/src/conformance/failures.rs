@@ -43,6 +43,7 @@ pub(super) fn all(n: u32, report: &Report) -> Result<()> {
             super::packets::failures(&shmem, report, number, name)?;
         }
         super::peers::failures(&shmem, report)?;
+        super::updates::failures(&shmem, report)?;
         wrong_operations(&shmem, report)?;
         wrong_teams(&shmem, report)
     })?;

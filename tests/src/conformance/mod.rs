@@ -22,6 +22,7 @@ mod strided;
 mod suite;
 mod teams;
 mod tiles;
+mod updates;
 mod waits;
 mod warps;
 
@@ -55,6 +56,7 @@ pub fn main() -> ExitCode {
                 warps::all(&mut bench)?;
                 ported::all(&mut bench)?;
                 teams::all(&mut bench)?;
+                updates::all(&mut bench)?;
                 if shmem.my_pe() == 0 {
                     println!("device: {}", shmem.device_name());
                 }

@@ -15,6 +15,7 @@ pub mod signals;
 pub mod strided;
 pub mod teams;
 pub mod tiles;
+pub mod updates;
 pub mod waits;
 pub mod warps;
 

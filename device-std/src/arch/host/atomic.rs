@@ -150,6 +150,18 @@ pub(crate) unsafe fn arrive_shared_u32(address: u64, value: u32) -> u32 {
     }
 }
 
+/// `atom.relaxed.cta.shared.add`.
+///
+/// # Safety
+/// As [`arrive_shared_u32`].
+pub(crate) unsafe fn fetch_add_shared_u32(address: u64, value: u32) -> u32 {
+    // SAFETY: as in `arrive_shared_u32`.
+    unsafe {
+        let word = address as *mut u32;
+        word.replace((*word).wrapping_add(value))
+    }
+}
+
 /// `ld.acquire.cta.shared`.
 ///
 /// # Safety

@@ -218,6 +218,20 @@ pub(crate) unsafe fn arrive_shared_u32(address: u64, value: u32) -> u32 {
     old
 }
 
+/// `atom.relaxed.cta.shared.add`: a place in a list that the block's threads fill.
+///
+/// # Safety
+/// As [`arrive_shared_u32`].
+#[inline(always)]
+pub(crate) unsafe fn fetch_add_shared_u32(address: u64, value: u32) -> u32 {
+    let old: u32;
+    // SAFETY: the caller vouches for the address.
+    unsafe {
+        asm!("atom.relaxed.cta.shared.add.u32 {}, [{}], {};", out(reg32) old, in(reg32) address as u32, in(reg32) value, options(nostack))
+    };
+    old
+}
+
 /// `ld.acquire.cta.shared`: the poll of a barrier of some warps.
 ///
 /// # Safety

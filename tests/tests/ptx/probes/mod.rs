@@ -9,12 +9,21 @@ mod order;
 mod packet;
 mod scalar;
 mod signal;
+mod updates;
 
 use super::expectation::Kernel;
 
 /// All rows.
-pub(crate) const ALL: &[&[Kernel]] =
-    &[scalar::ROWS, data::ROWS, signal::ROWS, packet::ROWS, order::ROWS, atomic::ROWS, engine::ROWS];
+pub(crate) const ALL: &[&[Kernel]] = &[
+    scalar::ROWS,
+    data::ROWS,
+    signal::ROWS,
+    packet::ROWS,
+    order::ROWS,
+    atomic::ROWS,
+    engine::ROWS,
+    updates::ROWS,
+];
 
 /// The one probe that is allowed local memory: it puts a thread's own array.
 pub(crate) const OWN_ARRAY: &str = "put_own_array";

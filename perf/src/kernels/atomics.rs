@@ -2,8 +2,8 @@
 
 use super::data::mix;
 use super::time::{Turns, latency, throughput};
-use oxshmem_device::Atomic;
 use oxshmem_device::prelude::*;
+use oxshmem_device::{Atomic, clock, updates};
 
 /// In each turn every thread adds 1 to word `stride` times its number of `words` on `pe`.
 #[nvshmem_kernel(max_block = 1024)]
@@ -92,5 +92,54 @@ pub fn gups(
         sum = sum.wrapping_add(random);
     };
     throughput(shmem, times, Turns { warmup, iters: updates }, turn, || grid.quiet());
+    one.atomic_add(added, sum, shmem.my_pe());
+}
+
+/// Updates to one PE that a block collects before it sends them.
+pub const BATCH: usize = 512;
+
+/// How many PEs a block has a bin for.
+pub const PES: usize = 8;
+
+shared! {
+    /// What a block collects updates in.
+    pub struct Bins {
+        /// The bins.
+        buffer: UpdateBuffer<u64, BATCH, PES>,
+    }
+}
+
+/// As [`gups`](fn@gups), through an update buffer.
+#[nvshmem_kernel(max_block = 1024, shared = Bins)]
+pub fn gups_aggregated(
+    shmem: Collective,
+    table: Sym<[Atomic<u64>]>,
+    added: Sym<Atomic<u64>>,
+    inbox: UpdateInbox<u64>,
+    times: Global<[u64]>,
+    seed: u64,
+    updates: u32,
+) {
+    let (one, grid) = (shmem.thread(), shmem.grid());
+    let words = table.len() * u64::from(shmem.n_pes());
+    let mut random = mix(seed ^ (thread::in_grid() << 8 | u64::from(shmem.my_pe())));
+    let mut sum = 0u64;
+    let mut buffer = shmem.block().updates(Bins::of(shmem).buffer, updates::Add, table, inbox);
+    grid.sync();
+    let start = clock::nanoseconds();
+    let mut i = 0;
+    while i < updates {
+        random = mix(random.wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let word = random % words;
+        let pe = word / table.len();
+        buffer.add(Some(Update { index: word - pe * table.len(), value: random, pe: pe as u32 }));
+        sum = sum.wrapping_add(random);
+        i += 1;
+    }
+    buffer.finish();
+    grid.sync();
+    if thread::in_grid() == 0 {
+        shmem.local(times).set(0, clock::nanoseconds() - start);
+    }
     one.atomic_add(added, sum, shmem.my_pe());
 }

@@ -17,10 +17,20 @@ pub fn p_bw(
 ) {
     let (one, grid, own) = (shmem.thread(), shmem.grid(), shmem.local(source));
     let turn = || {
-        let mut i = grid.rank();
+        let (mut i, step) = (grid.rank(), grid.size());
+        // Four loads before their stores: no load passes an earlier store.
+        while i + 3 * step < target.len() {
+            let (a, b) = (own.get(i), own.get(i + step));
+            let (c, d) = (own.get(i + 2 * step), own.get(i + 3 * step));
+            one.p(target.at(i), a, pe);
+            one.p(target.at(i + step), b, pe);
+            one.p(target.at(i + 2 * step), c, pe);
+            one.p(target.at(i + 3 * step), d, pe);
+            i += 4 * step;
+        }
         while i < target.len() {
             one.p(target.at(i), own.get(i), pe);
-            i += grid.size();
+            i += step;
         }
         grid.sync();
     };

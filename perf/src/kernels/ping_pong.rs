@@ -61,3 +61,30 @@ pub fn put_signal_pingpong<S: Who>(
         });
     }
 }
+
+/// The first scope of each PE sends `source` as packets; the other waits for them and answers in kind.
+#[nvshmem_kernel(max_block = 1024, instances(OnThread, OnWarp, OnBlock))]
+pub fn mailbox_pingpong<S: Who>(
+    shmem: Collective,
+    target: Sym<[u64]>,
+    source: Sym<[u64]>,
+    packets: Sym<[Packet<u64>]>,
+    times: Global<[u64]>,
+    iters: u32,
+    warmup: u32,
+    pe: u32,
+) {
+    if S::index() == 0 {
+        let (scope, first) = (S::of(shmem), shmem.my_pe() < pe);
+        latency(shmem, times, Turns { warmup, iters }, first && scope.is_leader(), |turn| {
+            let round = u64::from(turn) + 1;
+            if !first {
+                scope.wait_packets(target, packets, round);
+            }
+            scope.put_packets(packets, source, round, pe);
+            if first {
+                scope.wait_packets(target, packets, round);
+            }
+        });
+    }
+}

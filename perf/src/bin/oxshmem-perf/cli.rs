@@ -67,6 +67,8 @@ tests! {
     SignalPingpong,
     /// Data with its signal to and fro.
     PutSignalPingpong,
+    /// Data and its flag in the same words, to and fro.
+    MailboxPingpong,
     /// Rate of atomics on 64-bit words.
     AtomicBw,
     /// One atomic after another.

@@ -41,7 +41,7 @@ pub(crate) fn compare(options: &Compare) -> Result<(), Failure> {
         return Err(Failure::Asked("no row of the suite has what --row and --part ask for".into()));
     }
     let mut bench = Bench { systems: vec![ours], runs: options.runs, values: HashMap::new() };
-    for name in [Name::Raw, Name::Nvshmem] {
+    for name in [Name::Raw, Name::Nvshmem, Name::Nccl] {
         let asked = rows.iter().any(|row| queries(row).iter().any(|(of, _)| *of == name));
         match asked.then(|| bench.peer(name, options)) {
             Some(Ok(system)) => bench.systems.push(system),

@@ -245,8 +245,13 @@ fn wholes(place: &Place) -> Vec<Row> {
                 })
                 .collect();
             let name = format!("best block {word} with at most {most} CTAs, {}", size(cases[0].bytes));
-            let row = Row::new(name, cases);
-            rows.push(row.against(Name::Raw, vec![copy], Bound::AtLeast(bar)));
+            let mut row = Row::new(name, cases).against(Name::Raw, vec![copy], Bound::AtLeast(bar));
+            if test == Test::PutBw {
+                // Its send and receive, with as many CTAs as it takes.
+                row =
+                    row.against(Name::Nccl, vec![place.moved(test, Scope::Block, 1, 512 * MIB)], Bound::Any);
+            }
+            rows.push(row);
         }
     }
     for (test, word) in [(Test::PutBw, "put"), (Test::GetBw, "get")] {
@@ -360,7 +365,12 @@ fn told(place: &Place) -> Vec<Row> {
     for &op in Op::ALL {
         cases.push((format!("atomic-lat {op}"), Case { op, ..place.single(Test::AtomicLat) }));
     }
-    let row = |(name, case)| Row::of(name, case).against_raw(Bound::Any).against_nvshmem(Bound::Any);
+    let row = |(name, case): (String, Case)| {
+        let row = Row::of(name, case).against_raw(Bound::Any).against_nvshmem(Bound::Any);
+        // What it has instead is an all-reduce of one word.
+        let by_nccl = place.link && case.test == Test::Barrier && case.scope == Scope::Block;
+        if by_nccl { row.against(Name::Nccl, vec![case], Bound::Any) } else { row }
+    };
     cases.into_iter().map(row).collect()
 }
 

@@ -67,6 +67,7 @@ pub(crate) fn run(shmem: &Shmem, case: &Case, memory: u64, seed: u32) -> Result<
     match case.test {
         Test::PutBw | Test::PBw | Test::StBw | Test::PutLat | Test::PLat => bench.sent(),
         Test::PutSignalPingpong => bench.sent_to_and_fro(),
+        Test::MailboxPingpong => bench.mailed(),
         Test::GetBw | Test::GetLat => bench.fetched(),
         Test::GBw | Test::GatherBw => bench.fetched_words(),
         Test::GLat => bench.followed(),
@@ -74,20 +75,14 @@ pub(crate) fn run(shmem: &Shmem, case: &Case, memory: u64, seed: u32) -> Result<
         Test::AtomicBw | Test::AtomicLat => bench.counted(),
         Test::Barrier | Test::Sync => bench.met(),
         Test::Gups => bench.updated(),
-        Test::MailboxPingpong | Test::CopyBw => Err(Trouble::Unknown),
+        Test::CopyBw => Err(Trouble::Unknown),
     }
 }
 
 /// Whether oxshmem has the test in this form.
 fn has(case: &Case) -> bool {
-    let missing = match case.test {
-        // The copy engine is the driver's.
-        Test::CopyBw | Test::MailboxPingpong => true,
-        Test::Gups => case.method == Method::Aggregated,
-        _ => false,
-    };
-    // How many loads are in flight is the library's business.
-    !missing && case.inflight.is_none()
+    // The copy engine is the driver's, and how many loads are in flight the library's business.
+    case.test != Test::CopyBw && case.inflight.is_none()
 }
 
 struct Bench<'a> {
@@ -173,6 +168,24 @@ impl Bench<'_> {
                     warmup,
                     self.peer
                 )
+            )
+        };
+        self.measure(true, launch, || self.checker.compare(&target, self.data_of(self.peer), 0))
+    }
+
+    /// mailbox-pingpong.
+    fn mailed(&self) -> Result<Outcome, Trouble> {
+        let (s, c, times, peer) = (self.shmem, self.config, &self.times, self.peer);
+        let Case { iters, warmup, bytes, scope, .. } = *self.case;
+        let elements = bytes as usize / 8;
+        let source = self.checker.source::<u64>(elements, self.data_of(self.me))?;
+        let target = self.checker.target::<u64>(elements)?;
+        let packets = s.alloc_packets::<u64>(elements)?;
+        let (to, from) = (target.slice(0, elements), source.handle());
+        let launch = || {
+            at_scope!(
+                scope,
+                ping_pong::mailbox_pingpong(s, c, to, from, &packets, times, iters, warmup, peer)
             )
         };
         self.measure(true, launch, || self.checker.compare(&target, self.data_of(self.peer), 0))
@@ -334,18 +347,31 @@ impl Bench<'_> {
         let table = self.shmem.alloc_atomics::<u64>(self.case.bytes as usize / 8, Reach::World)?;
         let added = self.shmem.alloc_atomics::<u64>(1, Reach::World)?;
         let Case { iters, warmup, updates, .. } = *self.case;
-        let (seed, iters, warmup) = (u64::from(self.seed) << 40, iters * updates, warmup * updates);
-        let launch = || {
-            atomics::gups::launch(
-                self.shmem,
-                self.config,
+        let seed = u64::from(self.seed) << 40;
+        let (s, c, added_here, times) = (self.shmem, self.config, added.at(0), &self.times);
+        let inbox = match self.case.method {
+            Method::Atomic => None,
+            Method::Aggregated if s.n_pes() as usize > atomics::PES => {
+                let what = format!("this test has bins for {} PEs and there are {}", atomics::PES, s.n_pes());
+                return Err(Trouble::Refused(what));
+            }
+            Method::Aggregated => Some(s.alloc_update_inbox::<u64>(self.case.ctas, atomics::BATCH as u32)?),
+        };
+        let launch = || match &inbox {
+            None => {
+                let (iters, warmup) = (iters * updates, warmup * updates);
+                atomics::gups::launch(s, c, &table, added_here, times, seed, iters, warmup)
+            }
+            Some(inbox) => atomics::gups_aggregated::launch(
+                s,
+                c,
                 &table,
-                added.at(0),
-                &self.times,
+                added_here,
+                inbox,
+                times,
                 seed,
-                iters,
-                warmup,
-            )
+                iters * updates,
+            ),
         };
         let look = || {
             let own = [self.checker.sum(&table)?, added.values()?[0]];

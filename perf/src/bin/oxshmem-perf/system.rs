@@ -23,6 +23,7 @@ pub(crate) enum Name {
     Ours,
     Raw,
     Nvshmem,
+    Nccl,
 }
 
 impl fmt::Display for Name {
@@ -31,6 +32,7 @@ impl fmt::Display for Name {
             Self::Ours => "oxshmem",
             Self::Raw => "raw",
             Self::Nvshmem => "nvshmem",
+            Self::Nccl => "nccl",
         })
     }
 }

@@ -10,10 +10,19 @@ impl Shmem {
     /// Where `pe`'s segment is mapped here, 0 if nowhere. `pe` is less than `n_pes`.
     #[inline(always)]
     pub(crate) fn peer_base(self, pe: u32) -> u64 {
-        if self.abi.peer_stride != 0 {
-            let distance = i64::from(pe) - i64::from(self.abi.my_pe);
-            return self.abi.heap_base.wrapping_add((distance as u64).wrapping_mul(self.abi.peer_stride));
-        }
+        if self.abi.peer_stride != 0 { self.even_base(pe) } else { self.tabled_base(pe) }
+    }
+
+    /// The base of `pe` where bases are evenly spaced.
+    #[inline(always)]
+    fn even_base(self, pe: u32) -> u64 {
+        let distance = i64::from(pe) - i64::from(self.abi.my_pe);
+        self.abi.heap_base.wrapping_add((distance as u64).wrapping_mul(self.abi.peer_stride))
+    }
+
+    /// The base of `pe` in the table.
+    #[inline(always)]
+    fn tabled_base(self, pe: u32) -> u64 {
         // SAFETY: the table has `n_pes` entries, which do not change while kernels run.
         unsafe { memory::load_unchanging_u64(self.abi.peer_bases + 8 * u64::from(pe)) }
     }
@@ -37,23 +46,28 @@ impl Shmem {
         pe: u32,
         operation: Operation,
     ) -> u64 {
-        let base = if pe < context.pes() { self.peer_base(context.world_pe(pe)) } else { 0 };
-        // One branch for all that may be wrong; what it was is found out there.
-        if base == 0 || span.out_of_range().is_some() {
-            // Field by field: a choice between two whole records would be made in local memory.
-            let (pes, index) = (context.pes(), span.out_of_range());
-            let cause = match index {
-                Some(_) => Cause::IndexOutOfRange,
-                None if pe < pes => Cause::NoPath,
-                None => Cause::PeOutOfRange,
-            };
-            let peer = if index.is_some() { self.abi.my_pe } else { context.named(pe) };
-            let offset = if index.is_some() { 0 } else { span.offset() };
-            let expected = if index.is_some() { 0 } else { u64::from(pes) };
-            let seen = index.unwrap_or(u64::from(pe));
-            let fault = Fault { cause, operation, cmp: 0, peer, offset, expected, seen };
-            fail(self, fault);
+        if pe < context.pes() && span.out_of_range().is_none() {
+            let world = context.world_pe(pe);
+            if self.abi.peer_stride != 0 {
+                return self.even_base(world) + span.offset();
+            }
+            let base = self.tabled_base(world);
+            if base != 0 {
+                return base + span.offset();
+            }
         }
-        base + span.offset()
+        // Field by field: a choice between two whole records would be made in local memory.
+        let (pes, index) = (context.pes(), span.out_of_range());
+        let cause = match index {
+            Some(_) => Cause::IndexOutOfRange,
+            None if pe < pes => Cause::NoPath,
+            None => Cause::PeOutOfRange,
+        };
+        let peer = if index.is_some() { self.abi.my_pe } else { context.named(pe) };
+        let offset = if index.is_some() { 0 } else { span.offset() };
+        let expected = if index.is_some() { 0 } else { u64::from(pes) };
+        let seen = index.unwrap_or(u64::from(pe));
+        let fault = Fault { cause, operation, cmp: 0, peer, offset, expected, seen };
+        fail(self, fault)
     }
 }

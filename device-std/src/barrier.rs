@@ -2,7 +2,7 @@
 //! others to them.
 
 use crate::abi::{Cause, Cmp, Operation, control};
-use crate::arch::{Word, atomic, memory, order};
+use crate::arch::{Word, atomic, order};
 use crate::context::Shmem;
 use crate::fault::{Fault, fail};
 use crate::poll::{Polled, Until, acquire, flipped, poll, poll_until};
@@ -100,7 +100,7 @@ pub(crate) fn all_pes_barrier(shmem: Shmem, operation: Operation) -> (Polled, Ba
             fail(shmem, Fault { peer: to, ..Fault::new(Cause::NoPath, operation) });
         }
         // SAFETY: a flag in a mapped peer's control area.
-        unsafe { memory::store_release_u64(peer + flag, epoch) };
+        unsafe { u64::store_release(peer + flag, epoch) };
         let polled = poll_until(shmem, &mut until, || {
             // SAFETY: a flag in the own control area.
             let seen = unsafe { u64::load_relaxed(base + flag) };

@@ -54,12 +54,18 @@ unsafe fn ragged<D: Space, S: Space, W: Word, const IN_FLIGHT: u32>(
     let unit = size_of::<W>() as u64;
     // A chunk is 16 bytes on the target's grid; its bytes begin `shift` bytes behind the source's grid.
     let shift = source.wrapping_sub(target) & 15;
-    let to_grid = target.wrapping_neg() & 15;
-    // The loads of a chunk begin `shift` bytes before it, and end this many bytes behind its begin.
-    let head = if to_grid < shift { to_grid + 16 } else { to_grid };
-    let span = if shift == 0 { 16 } else { 32 - shift };
-    let chunks = if bytes < head + span { 0 } else { (bytes - head - span) / 16 + 1 };
-    let head = if chunks == 0 { bytes } else { head };
+    let (mut head, mut chunks) = (0, bytes / 16);
+    // Mostly all of it is chunks, and what is small is soon done.
+    if (target | source | bytes) & 15 != 0 {
+        let to_grid = target.wrapping_neg() & 15;
+        // The loads of a chunk begin `shift` bytes before it, and end this many bytes behind its begin.
+        head = if to_grid < shift { to_grid + 16 } else { to_grid };
+        let span = if shift == 0 { 16 } else { 32 - shift };
+        chunks = if bytes < head + span { 0 } else { (bytes - head - span) / 16 + 1 };
+        if chunks == 0 {
+            head = bytes;
+        }
+    }
     let done = head + 16 * chunks;
     // SAFETY: head, body and tail are parts of the ranges, aligned as their accesses need.
     unsafe {

@@ -71,6 +71,10 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     unsafe fn transfer<D: Space, F: Space, T: Pod>(self, target: u64, source: u64, bytes: u64) {
         let (mut rank, mut size) = (self.rank(), self.size());
         if S::WIDTH != Width::One {
+            // As many threads as there are elements, at most, have anything to do.
+            if rank * align_of::<T>() as u64 >= bytes {
+                return;
+            }
             // Else their products with constants are kept, too.
             (rank, size) = (order::opaque(rank), order::opaque(size));
         }

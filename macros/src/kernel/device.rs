@@ -61,7 +61,9 @@ fn marker(kernel: &Kernel<'_>, symbol: &str) -> TokenStream {
     if let Some(block) = arguments.block.or(arguments.max_block) {
         text += &format!(" maxntid={block}");
     }
-    if let Some(blocks) = arguments.min_blocks {
+    // With the size of a block alone, `ptxas` may save registers for a second block, by spilling: one is asked for.
+    let most = arguments.block.or(arguments.max_block);
+    if let Some(blocks) = arguments.min_blocks.or(most.map(|_| 1)) {
         text += &format!(" minnctapersm={blocks}");
     }
     if let Some([x, y, z]) = arguments.cluster {

@@ -10,7 +10,7 @@ pub const ROUNDS: u64 = 8;
 /// The first scope of each PE calls `barrier_all`, or (`light` not 0) `sync_all`. Then it looks: in each of [`ROUNDS`]
 /// rounds it stores the round's number to `met` on the next PE, and after meeting must find it in its own `met`. How often
 /// it did is `met[1]`.
-#[nvshmem_kernel(max_block = 1024, min_blocks = 1, instances(OnThread, OnWarp, OnBlock, OnGrid))]
+#[nvshmem_kernel(max_block = 1024, instances(OnThread, OnWarp, OnBlock, OnGrid))]
 pub fn barrier<S: Who>(
     shmem: Collective,
     met: Sym<[u64]>,

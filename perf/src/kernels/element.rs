@@ -5,7 +5,7 @@ use super::who::{OnBlock, share};
 use oxshmem_device::prelude::*;
 
 /// Writes every element of the own `source` to `target` on `pe` by `p`.
-#[nvshmem_kernel(max_block = 1024, min_blocks = 1)]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn p_bw(
     shmem: Collective,
     target: Sym<[u32]>,
@@ -38,7 +38,7 @@ pub fn p_bw(
 }
 
 /// As [`p_bw`](fn@p_bw), by plain stores through the peer's address: the most that stores of this size reach.
-#[nvshmem_kernel(max_block = 1024, min_blocks = 1)]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn st_bw(
     shmem: Collective,
     target: Sym<[u32]>,
@@ -62,7 +62,7 @@ pub fn st_bw(
 }
 
 /// Reads every element of `source` on `pe` into the own `target` by `g`.
-#[nvshmem_kernel(max_block = 1024, min_blocks = 1)]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn g_bw(
     shmem: Collective,
     target: Sym<[u64]>,
@@ -85,7 +85,7 @@ pub fn g_bw(
 }
 
 /// Reads the elements of `source` on `pe` that `indices` names into the own `target`; each block gathers its share.
-#[nvshmem_kernel(max_block = 1024, min_blocks = 1)]
+#[nvshmem_kernel(max_block = 1024)]
 pub fn gather_bw(
     shmem: Collective,
     target: Sym<[u64]>,

@@ -33,24 +33,22 @@ pub(crate) fn throughput(
     finish: impl Fn(),
 ) {
     let grid = shmem.grid();
-    let (mut start, mut i) = (0, 0);
-    let end = turns.warmup + turns.iters;
-    loop {
-        // In one place for both moments: the barriers' code is long.
-        if i == turns.warmup || i == end {
-            finish();
-            grid.sync();
-            let now = clock::nanoseconds();
-            if i == end {
-                if thread::in_grid() == 0 {
-                    shmem.local(times).set(0, now - start);
-                }
-                return;
-            }
-            start = now;
+    let (mut start, mut phase) = (0, 0);
+    // The same code twice: first untimed. Nothing but turns stands in the inner loop.
+    while phase < 2 {
+        let count = if phase == 0 { turns.warmup } else { turns.iters };
+        start = clock::nanoseconds();
+        let mut i = 0;
+        while i < count {
+            turn();
+            i += 1;
         }
-        turn();
-        i += 1;
+        finish();
+        grid.sync();
+        phase += 1;
+    }
+    if thread::in_grid() == 0 {
+        shmem.local(times).set(0, clock::nanoseconds() - start);
     }
 }
 
@@ -77,20 +75,25 @@ pub(crate) fn latency(
     mut turn: impl FnMut(u32),
 ) {
     let times = shmem.local(times);
-    let (mut start, mut i) = (0, 0);
-    while i < turns.warmup + turns.iters {
-        if timer && i == turns.warmup {
-            start = clock::nanoseconds();
+    let stamps = if timer { times.len() } else { 0 };
+    let (mut start, mut number, mut phase) = (0, 0, 0);
+    // The same code twice: the second time writes over what the untimed turns have written.
+    while phase < 2 {
+        let count = if phase == 0 { turns.warmup } else { turns.iters };
+        start = clock::nanoseconds();
+        if timer {
             times.set(1, clock::cycles());
         }
-        turn(i);
-        if timer && i >= turns.warmup {
-            let stamp = HEAD as u64 + u64::from(i - turns.warmup);
-            if stamp < times.len() {
+        let mut i = 0;
+        while i < count {
+            turn(number);
+            let stamp = HEAD as u64 + u64::from(i);
+            if stamp < stamps {
                 times.set(stamp, clock::cycles());
             }
+            (i, number) = (i + 1, number + 1);
         }
-        i += 1;
+        phase += 1;
     }
     if timer {
         times.set(0, clock::nanoseconds() - start);

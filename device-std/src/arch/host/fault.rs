@@ -1,6 +1,6 @@
 //! The end of a thread that failed: see `arch/ptx/fault.rs`.
 
-use super::{memory, order, thread};
+use super::{order, thread};
 use crate::abi::{ContextAbi, ErrorRecord, RECORD_COMPLETE, control};
 use crate::arch::{Add, Exchange, Semantic, Word};
 use crate::fault::Fault;
@@ -44,8 +44,8 @@ pub(crate) unsafe fn report(context: ContextAbi, fault: Fault) -> ! {
             put_long(offset_of!(ErrorRecord, expected), fault.expected);
             put_long(offset_of!(ErrorRecord, seen), fault.seen);
             let state = context.error_record + offset_of!(ErrorRecord, state) as u64;
-            memory::store_release_u32(state, RECORD_COMPLETE);
-            memory::store_release_u32(context.alarm, 1);
+            u32::store_release(state, RECORD_COMPLETE);
+            u32::store_release(context.alarm, 1);
         }
     }
     order::exit()

@@ -171,24 +171,6 @@ fn lock_16() -> std::sync::MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// [`Word::store_release`] of a 64-bit word.
-///
-/// # Safety
-/// As there.
-pub(crate) unsafe fn store_release_u64(address: u64, value: u64) {
-    // SAFETY: passed on.
-    unsafe { u64::store_release(address, value) };
-}
-
-/// [`Word::store_release`] of a 32-bit word.
-///
-/// # Safety
-/// As there.
-pub(crate) unsafe fn store_release_u32(address: u64, value: u32) {
-    // SAFETY: passed on.
-    unsafe { u32::store_release(address, value) };
-}
-
 /// Loads a word that nothing writes while kernels run: see `arch/ptx/memory.rs`. No other thread need run before it.
 ///
 /// # Safety

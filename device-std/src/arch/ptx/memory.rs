@@ -171,26 +171,6 @@ vector! {
     load_volatile store_volatile ".volatile.global" ".volatile.global";
 }
 
-/// [`Word::store_release`] of a 64-bit word.
-///
-/// # Safety
-/// As there.
-#[inline(always)]
-pub(crate) unsafe fn store_release_u64(address: u64, value: u64) {
-    // SAFETY: passed on.
-    unsafe { u64::store_release(address, value) };
-}
-
-/// [`Word::store_release`] of a 32-bit word.
-///
-/// # Safety
-/// As there.
-#[inline(always)]
-pub(crate) unsafe fn store_release_u32(address: u64, value: u32) {
-    // SAFETY: passed on.
-    unsafe { u32::store_release(address, value) };
-}
-
 /// Loads a word that nothing writes while kernels run (`ld.global.nc`). It may be loaded once for several uses, and earlier
 /// than it is used.
 ///

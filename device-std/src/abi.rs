@@ -20,10 +20,8 @@ pub struct ContextAbi {
     pub heap_base: u64,
     /// Bytes of the heap segment that are mapped, the control area included.
     pub heap_bytes: u64,
-    /// Address of `[u64; n_pes]`: the address of each PE's segment here, or 0 if it has none (slow path).
-    pub peer_bases: u64,
-    /// From the address of one PE's segment to that of the next, wrapping, if they are evenly spaced here, and every PE has
-    /// one; else 0. A base is then computed: read from the table, it would come from memory again after each acquire.
+    /// From the address of one PE's segment here to that of the next, wrapping: they are evenly spaced, so that no operation
+    /// reads a base from memory, which it would after each acquire.
     pub peer_stride: u64,
     /// Address of this PE's [`ErrorRecord`], in host memory that the device can write.
     pub error_record: u64,
@@ -197,8 +195,6 @@ numbered! {
         LengthMismatch = 3 => "lengths differ",
         /// An index or range lies outside its slice.
         IndexOutOfRange = 4 => "index out of range",
-        /// A peer is not reachable by loads and stores and this kernel has no other path.
-        NoPath = 5 => "no path to the PE",
         /// The kernel uses more shared memory than its launch declared.
         SharedMemory = 6 => "shared memory not declared",
         /// A kernel named a team to which its PE does not belong.
@@ -382,7 +378,7 @@ impl Cmp {
 }
 
 const _: () = {
-    assert!(size_of::<ContextAbi>() == 80);
+    assert!(size_of::<ContextAbi>() == 72);
     assert!(align_of::<ContextAbi>() == 8);
     assert!(size_of::<TeamAbi>() == 32 && teams::BYTES == 2048);
     assert!(size_of::<ErrorRecord>() == 128);

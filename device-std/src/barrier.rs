@@ -4,7 +4,7 @@
 use crate::abi::{Cause, Cmp, Operation, control};
 use crate::arch::{Word, atomic, order};
 use crate::context::Shmem;
-use crate::fault::{Fault, fail};
+use crate::fault::Fault;
 use crate::poll::{Polled, Until, acquire, flipped, poll, poll_until};
 use crate::thread;
 
@@ -82,7 +82,7 @@ impl BarrierRound {
 /// The epoch is in the control area, 64-bit and monotonic, so launches, graphs and streams may follow each
 /// other without a reset. One caller per PE at a time.
 #[inline(always)]
-pub(crate) fn all_pes_barrier(shmem: Shmem, operation: Operation) -> (Polled, BarrierRound) {
+pub(crate) fn all_pes_barrier(shmem: Shmem) -> (Polled, BarrierRound) {
     let base = shmem.abi.heap_base;
     // SAFETY: the own control area; one caller per PE at a time.
     let epoch = 1 + unsafe { u64::load_relaxed(base + control::BARRIER) };
@@ -96,9 +96,6 @@ pub(crate) fn all_pes_barrier(shmem: Shmem, operation: Operation) -> (Polled, Ba
         let from = if me >= distance { me - distance } else { me + n - distance };
         let flag = control::BARRIER_FLAGS + 8 * round;
         let peer = shmem.peer_base(to);
-        if peer == 0 {
-            fail(shmem, Fault { peer: to, ..Fault::new(Cause::NoPath, operation) });
-        }
         // SAFETY: a flag in a mapped peer's control area.
         unsafe { u64::store_release(peer + flag, epoch) };
         let polled = poll_until(shmem, &mut until, || {

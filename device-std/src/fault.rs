@@ -11,7 +11,7 @@
 //! All of this stands where the check is: no call, so that a check costs a compare, a branch never taken, and no
 //! register. A call would set the number of registers of every kernel, also of one that holds a single `p`.
 
-use crate::abi::{Cause, Operation};
+use crate::abi::{Cause, ContextAbi, Operation};
 use crate::arch::fault::report;
 use crate::context::Shmem;
 
@@ -45,6 +45,12 @@ impl Expired for Fault {
     fn fault(self, seen: u64) -> Fault {
         Fault { seen, ..self }
     }
+}
+
+/// Where PE 0's segment is mapped here.
+#[inline(always)]
+pub(crate) fn first_base(context: ContextAbi) -> u64 {
+    context.heap_base.wrapping_sub(u64::from(context.my_pe).wrapping_mul(context.peer_stride))
 }
 
 /// Writes the error record if this PE has none yet, raises the alarm, and ends the calling thread.

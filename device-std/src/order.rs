@@ -124,7 +124,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let shmem = self.shmem();
         let (polled, round) = if self.is_leader() {
             before();
-            all_pes_barrier(shmem, operation)
+            all_pes_barrier(shmem)
         } else {
             (Polled::Held, BarrierRound::default())
         };

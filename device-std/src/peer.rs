@@ -79,8 +79,8 @@ mod sealed {
 }
 
 impl Shmem {
-    /// The copy of `data` that PE `pe` has, for direct loads and stores; `None` if there is no such PE, if it is not
-    /// reached by loads and stores, or if `data` is out of range. By any thread.
+    /// The copy of `data` that PE `pe` has, for direct loads and stores; `None` if there is no such PE, or
+    /// if `data` is out of range: every PE of a job is reached by loads and stores. By any thread.
     #[inline(always)]
     #[track_caller]
     pub fn ptr<T: Data>(self, data: impl Pointed<T>, pe: u32) -> Option<PeerPtr<T>> {
@@ -89,11 +89,8 @@ impl Shmem {
         if pe >= self.pes() || span.out_of_range().is_some() {
             return None;
         }
-        let base = self.peer_base(self.world_pe(pe));
-        if base == 0 {
-            return None;
-        }
-        Some(PeerPtr { shmem: self, address: base + span.offset(), len, pe, of: PhantomData })
+        let address = self.peer_base(self.world_pe(pe)) + span.offset();
+        Some(PeerPtr { shmem: self, address, len, pe, of: PhantomData })
     }
 }
 

@@ -83,7 +83,7 @@ fn a_livelock_does_not_stop_the_clock() {
         job.pes[0].stream.synchronize().expect("PE 0");
         assert_eq!(job.record(0).state, RECORD_COMPLETE);
         assert_eq!(job.record(1).state, RECORD_EMPTY);
-        let spin = job.pes[1].heap.address() + DATA;
+        let spin = job.pes[1].heap + DATA;
         // SAFETY: a word of the heap, accessed atomically by all.
         unsafe {
             (*(spin as *const std::sync::atomic::AtomicU64)).store(1, std::sync::atomic::Ordering::Release)

@@ -114,7 +114,7 @@ fn the_end_of_a_mapping_is_the_end_of_what_may_be_accessed() {
         shmem.local(beyond).set(1, 1);
     });
     let error = job.pes[0].stream.synchronize().expect_err("an access outside of the heap");
-    let end = job.pes[0].heap.address() + common::HEAP;
+    let end = job.pes[0].heap + common::HEAP;
     assert!(matches!(error, Error::WildAccess { address, .. } if address == end), "{error}");
 }
 

@@ -203,7 +203,7 @@ impl Heap {
         self.space.bases()
     }
 
-    /// From each of them to the next, if that is the same for all; else 0.
+    /// From each of them to the next.
     pub(crate) fn stride(&self) -> u64 {
         self.space.stride()
     }

@@ -200,7 +200,6 @@ impl Display for Failure {
                 write!(f, ": index {} is out of range", self.seen)?;
             }
             Cause::IndexOutOfRange => write!(f, ": index {} of {}", self.seen, self.expected)?,
-            Cause::NoPath => write!(f, ": no path to PE {}", self.peer.unwrap_or(u32::MAX))?,
             Cause::SharedMemory => {
                 write!(f, ": the kernel uses {} bytes, its launch gave {}", self.expected, self.seen)?;
             }

@@ -52,7 +52,7 @@ pub(crate) struct Job {
     pub(crate) ledgers: Vec<Arc<Ledger>>,
     /// Address of each PE's heap segment.
     pub(crate) bases: Vec<u64>,
-    /// From each of them to the next, if that is the same for all; else 0.
+    /// From each of them to the next.
     pub(crate) stride: u64,
     /// Bytes that are mapped at the start of each segment.
     pub(crate) mapped: AtomicU64,

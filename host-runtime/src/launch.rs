@@ -182,7 +182,6 @@ fn context(pe: &Pe, slot: usize, number: u64) -> ContextAbi {
         n_pes: pe.job.n_pes,
         heap_base: pe.base(),
         heap_bytes: pe.job.mapped.load(Ordering::Acquire),
-        peer_bases: pe.peer_bases(),
         peer_stride: pe.job.stride,
         error_record: pe.job.record_address(pe.me),
         alarm: pe.job.alarm_address(),

@@ -98,16 +98,12 @@ impl State {
 }
 
 impl Pe {
-    /// Prepares a PE of this process: its streams and its peer table. Its control area is not ready yet, and its table of
-    /// teams is not written.
+    /// Prepares a PE of this process: its streams. Its control area is not ready yet, and its table of teams is not written.
     pub(crate) fn new(job: &Arc<Job>, me: u32) -> Result<Arc<Self>> {
         let elsewhere = || Error::Config { what: format!("PE {me} does not belong to this process") };
         let device = job.device_of_pe.get(me as usize).cloned().flatten().ok_or_else(elsewhere)?;
         let (copies, first) = (device.queue()?, device.queue()?);
-        let bases: Vec<u8> = job.bases.iter().flat_map(|base| base.to_ne_bytes()).collect();
-        let tables = copies.allocate(teams::BYTES + bases.len() as u64)?;
-        // SAFETY: just allocated with room for both, and nothing knows it yet.
-        unsafe { copies.write(tables + teams::BYTES, &bases)? };
+        let tables = copies.allocate(teams::BYTES)?;
         let pe = Arc::new(Self {
             job: job.clone(),
             me,
@@ -125,11 +121,6 @@ impl Pe {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // A panic under the lock can only come from a bug; the state is consistent between statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Device address of the table of every PE's segment.
-    pub(crate) fn peer_bases(&self) -> u64 {
-        self.tables + teams::BYTES
     }
 
     /// Address of this PE's heap segment.

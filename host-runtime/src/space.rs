@@ -1,5 +1,6 @@
 //! The address space of a process: one reserved segment of addresses per PE of the job, with physical memory behind its
-//! first part: taken here for the PEs of this process, imported for those of others. Every segment has exactly one
+//! first part: taken here for the PEs of this process, imported for those of others. Segments are evenly spaced, so that
+//! kernels compute their addresses. Every segment has exactly one
 //! address in the process, so no two PEs see two addresses for one page. Segments grow together and never move or
 //! shrink, so growth needs no kernel to stop.
 
@@ -16,6 +17,9 @@ pub(crate) struct AddressSpace {
     mapped: u64,
 }
 
+/// How often segments are reserved anew because they did not come evenly spaced.
+const ATTEMPTS: u32 = 16;
+
 #[derive(Debug)]
 struct Segment {
     /// The device whose memory it is, if its PE belongs to this process.
@@ -23,40 +27,54 @@ struct Segment {
     reservation: Box<dyn Reservation>,
 }
 
-impl Segment {
-    /// Bytes from the other's address to this one's, wrapping.
-    fn distance(&self, other: &Self) -> u64 {
-        self.reservation.base().wrapping_sub(other.reservation.base())
-    }
-}
-
 impl AddressSpace {
-    /// Reserves a segment of at least `bytes` for each PE, in multiples of `granule`: on the PE's device if that is
-    /// given, else by the first that is.
+    /// Reserves a segment of at least `bytes` for each PE, in multiples of `granule`, evenly
+    /// spaced: on the PE's device if that is given, else by the first that is.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there is no device, or if others in this process took addresses in between again and again;
+    /// what the device says if there are not as many addresses.
     pub(crate) fn new(device_of_pe: &[Option<Arc<dyn Device>>], bytes: u64, granule: u64) -> Result<Self> {
-        let any = device_of_pe.iter().flatten().next();
+        let nobody = || Error::Config { what: "no PE of the job belongs to this process".into() };
+        let any = device_of_pe.iter().flatten().next().ok_or_else(nobody)?;
         let bytes = bytes.next_multiple_of(granule);
-        let mut segments: Vec<Segment> = Vec::with_capacity(device_of_pe.len());
-        for device in device_of_pe {
-            let nobody = || Error::Config { what: "no PE of the job belongs to this process".into() };
-            // Evenly spaced if it can be had: the second where the first ends, each further one as far on.
-            let wish = match &segments[..] {
-                [] => 0,
-                [first] => first.reservation.base().wrapping_add(bytes),
-                [.., before, last] => last.distance(before).wrapping_add(last.reservation.base()),
-            };
-            let reservation = device.as_ref().or(any).ok_or_else(nobody)?.reserve(bytes, wish)?;
-            segments.push(Segment { device: device.clone(), reservation });
+        let whole = bytes.saturating_mul(device_of_pe.len() as u64);
+        for _ in 0..ATTEMPTS {
+            // A gap that is large enough for all: found by reserving it, and given back at once. A driver need not heed the
+            // wish, and mostly spaces them evenly even so.
+            let gap = any.reserve(whole, 0)?.base();
+            let segments: Vec<Segment> = device_of_pe
+                .iter()
+                .enumerate()
+                .map(|(pe, device)| {
+                    let reserver = device.as_ref().unwrap_or(any);
+                    let reservation = reserver.reserve(bytes, gap + pe as u64 * bytes)?;
+                    Ok(Segment { device: device.clone(), reservation })
+                })
+                .collect::<Result<_>>()?;
+            let space = Self { segments, granule, mapped: 0 };
+            if space.distance().is_some() {
+                return Ok(space);
+            }
         }
-        Ok(Self { segments, granule, mapped: 0 })
+        let what = format!(
+            "{ATTEMPTS} times {} segments of {bytes} bytes were not evenly spaced",
+            device_of_pe.len()
+        );
+        Err(Error::Config { what })
     }
 
-    /// From each PE's segment to the next one's, wrapping, if that is the same for all; else 0.
-    pub(crate) fn stride(&self) -> u64 {
-        let mut distances = self.segments.windows(2).map(|pair| pair[1].distance(&pair[0]));
-        // Of a single one any distance is right.
+    /// From each PE's segment to the next one's, wrapping, if that is the same for all. Of a single one any is right.
+    fn distance(&self) -> Option<u64> {
+        let base = |segment: &Segment| segment.reservation.base();
+        let mut distances = self.segments.windows(2).map(|pair| base(&pair[1]).wrapping_sub(base(&pair[0])));
         let first = distances.next().unwrap_or(self.reserved());
-        if distances.all(|distance| distance == first) { first } else { 0 }
+        distances.all(|distance| distance == first).then_some(first)
+    }
+
+    /// From each PE's segment to the next one's, wrapping.
+    pub(crate) fn stride(&self) -> u64 {
+        self.distance().unwrap_or_default()
     }
 
     /// Address of each PE's segment.

@@ -17,7 +17,6 @@ use ptx as imp;
 pub(crate) use imp::atomic;
 pub(crate) use imp::bulk;
 pub(crate) use imp::fault;
-pub(crate) use imp::memory;
 pub(crate) use imp::order;
 pub(crate) use imp::shared;
 pub(crate) use imp::thread;

@@ -71,8 +71,9 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     unsafe fn transfer<D: Space, F: Space, T: Pod>(self, target: u64, source: u64, bytes: u64) {
         let (mut rank, mut size) = (self.rank(), self.size());
         if S::WIDTH != Width::One {
-            // As many threads as there are elements, at most, have anything to do.
-            if rank * align_of::<T>() as u64 >= bytes {
+            // Threads that have nothing to do are soon done: mostly all of it is words of 16 bytes.
+            let unit = if (target | source | bytes) & 15 == 0 { 16 } else { align_of::<T>() as u64 };
+            if rank * unit >= bytes {
                 return;
             }
             // Else their products with constants are kept, too.

@@ -26,12 +26,13 @@ pub struct Job {
     pub deadline: u64,
     pub host: HostThread,
     pub shared: HostMemory,
+    _heaps: Reservation,
 }
 
 pub struct Pe {
     pub device: Device,
     pub stream: Stream,
-    pub heap: Reservation,
+    pub heap: u64,
 }
 
 impl Job {
@@ -40,21 +41,18 @@ impl Job {
         let devices = config.devices;
         let machine = Machine::new(config).expect("a machine");
         let host = machine.host_thread();
-        // The peer table, the alarm word, then the error records.
+        // The alarm word, then the error records.
         let shared = machine.allocate_host(1 << 16).expect("host memory");
+        let heaps = machine.reserve(HEAP * u64::from(pes)).expect("addresses");
         let pes: Vec<Pe> = (0..pes)
             .map(|pe| {
                 let device = machine.device(pe % devices).expect("a device");
-                let heap = machine.reserve(HEAP).expect("addresses");
-                heap.map(0, &device.create(HEAP).expect("memory")).expect("a mapping");
-                Pe { stream: device.create_stream(), device, heap }
+                let at = HEAP * u64::from(pe);
+                heaps.map(at, &device.create(HEAP).expect("memory")).expect("a mapping");
+                Pe { stream: device.create_stream(), device, heap: heaps.address() + at }
             })
             .collect();
-        let job = Self { machine, pes, deadline: DEADLINE, host, shared };
-        for (pe, at) in job.pes.iter().zip(0..) {
-            job.word(job.shared.address() + 8 * at).store(pe.heap.address(), Ordering::Relaxed);
-        }
-        job
+        Self { machine, pes, deadline: DEADLINE, host, shared, _heaps: heaps }
     }
 
     /// One PE per device.
@@ -74,11 +72,6 @@ impl Job {
         unsafe { &*(address as *const AtomicU64) }
     }
 
-    /// Takes away the path by loads and stores to a PE's heap.
-    pub fn cut(&self, pe: u32) {
-        self.word(self.shared.address() + 8 * u64::from(pe)).store(0, Ordering::Relaxed);
-    }
-
     fn record_address(&self, pe: u32) -> u64 {
         self.shared.address() + 8192 + size_of::<ErrorRecord>() as u64 * u64::from(pe)
     }
@@ -87,10 +80,9 @@ impl Job {
         ContextAbi {
             my_pe: pe,
             n_pes: self.pes.len() as u32,
-            heap_base: self.pes[pe as usize].heap.address(),
+            heap_base: self.pes[pe as usize].heap,
             heap_bytes: HEAP,
-            peer_bases: self.shared.address(),
-            peer_stride: 0,
+            peer_stride: HEAP,
             error_record: self.record_address(pe),
             alarm: self.shared.address() + 4096,
             deadline: self.deadline,
@@ -128,13 +120,13 @@ impl Job {
 
     /// A word of a PE's heap.
     pub fn peek(&self, pe: u32, offset: u64) -> u64 {
-        self.word(self.pes[pe as usize].heap.address() + offset).load(Ordering::Acquire)
+        self.word(self.pes[pe as usize].heap + offset).load(Ordering::Acquire)
     }
 
     /// A byte of a PE's heap.
     pub fn byte(&self, pe: u32, offset: u64) -> u8 {
         // SAFETY: mapped heap memory that lives as long as the job.
-        let byte = unsafe { &*((self.pes[pe as usize].heap.address() + offset) as *const AtomicU8) };
+        let byte = unsafe { &*((self.pes[pe as usize].heap + offset) as *const AtomicU8) };
         byte.load(Ordering::Acquire)
     }
 

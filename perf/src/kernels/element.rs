@@ -16,21 +16,27 @@ pub fn p_bw(
     pe: u32,
 ) {
     let (one, grid, own) = (shmem.thread(), shmem.grid(), shmem.local(source));
+    let count = target.len().min(own.len());
     let turn = || {
         let (mut i, step) = (grid.rank(), grid.size());
         // Four loads before their stores: no load passes an earlier store.
-        while i + 3 * step < target.len() {
-            let (a, b) = (own.get(i), own.get(i + step));
-            let (c, d) = (own.get(i + 2 * step), own.get(i + 3 * step));
+        while i < count {
+            let (j, k, l) = (i + step, i + 2 * step, i + 3 * step);
+            let a = own.get(i);
+            let b = if j < count { own.get(j) } else { 0 };
+            let c = if k < count { own.get(k) } else { 0 };
+            let d = if l < count { own.get(l) } else { 0 };
             one.p(target.at(i), a, pe);
-            one.p(target.at(i + step), b, pe);
-            one.p(target.at(i + 2 * step), c, pe);
-            one.p(target.at(i + 3 * step), d, pe);
+            if j < count {
+                one.p(target.at(j), b, pe);
+            }
+            if k < count {
+                one.p(target.at(k), c, pe);
+            }
+            if l < count {
+                one.p(target.at(l), d, pe);
+            }
             i += 4 * step;
-        }
-        while i < target.len() {
-            one.p(target.at(i), own.get(i), pe);
-            i += step;
         }
         grid.sync();
     };

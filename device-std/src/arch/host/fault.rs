@@ -3,7 +3,7 @@
 use super::{order, thread};
 use crate::abi::{ContextAbi, ErrorRecord, RECORD_COMPLETE, control};
 use crate::arch::{Add, Exchange, Semantic, Word};
-use crate::fault::Fault;
+use crate::fault::{Fault, first_base};
 use core::mem::offset_of;
 
 /// Claims the PE's error record; the thread that gets it writes it, takes a ticket from PE 0, and raises the alarm. Ends
@@ -12,15 +12,12 @@ use core::mem::offset_of;
 /// # Safety
 /// `context` is that of a launch whose memory is mapped.
 pub(crate) unsafe fn report(context: ContextAbi, fault: Fault) -> ! {
-    // SAFETY: the control areas of the own heap and of PE 0's, the peer table, the record and the alarm word are mapped
+    // SAFETY: the control areas of the own heap and of PE 0's, the record and the alarm word are mapped
     // as long as kernels run (abi.rs); the record's other fields are read after `state` only.
     unsafe {
         if u32::compare_swap(Semantic::Relaxed, context.heap_base + control::CLAIM, 0, 1) == 0 {
-            let first = u64::load_global(context.peer_bases);
-            let ticket = match first {
-                0 => u32::MAX,
-                _ => u32::fetch_add(Semantic::Relaxed, first + control::TICKET, 1),
-            };
+            let first = first_base(context);
+            let ticket = u32::fetch_add(Semantic::Relaxed, first + control::TICKET, 1);
             let put = |field: usize, value: u32| {
                 u32::store_global(context.error_record + field as u64, value);
             };

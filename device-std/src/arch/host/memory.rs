@@ -170,12 +170,3 @@ fn lock_16() -> std::sync::MutexGuard<'static, ()> {
     static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
     LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
-
-/// Loads a word that nothing writes while kernels run: see `arch/ptx/memory.rs`. No other thread need run before it.
-///
-/// # Safety
-/// As there.
-pub(crate) unsafe fn load_unchanging_u64(address: u64) -> u64 {
-    // SAFETY: the caller vouches for an aligned, mapped word that nothing writes.
-    unsafe { *(address as *const u64) }
-}

@@ -3,7 +3,7 @@
 //! having all of them on their way, each with registers of its own, which would set the number of a small kernel's.
 
 use crate::abi::{ContextAbi, ErrorRecord, RECORD_COMPLETE, control};
-use crate::fault::Fault;
+use crate::fault::{Fault, first_base};
 use core::arch::asm;
 use core::mem::offset_of;
 
@@ -14,18 +14,15 @@ use core::mem::offset_of;
 /// `context` is that of a launch whose memory is mapped.
 #[inline(always)]
 pub(crate) unsafe fn report(context: ContextAbi, fault: Fault) -> ! {
-    // SAFETY: the control areas of the own heap and of PE 0's, the peer table, the record and the alarm word are mapped
+    // SAFETY: the control areas of the own heap and of PE 0's, the record and the alarm word are mapped
     // for this device as long as kernels run (abi.rs); the record's other fields are read after `state` only.
     unsafe {
         asm!(
-            "{{ .reg .pred p; .reg .b32 t; .reg .b32 x<6>; .reg .b64 first;",
+            "{{ .reg .pred p; .reg .b32 t; .reg .b32 x<6>;",
             "atom.relaxed.sys.global.cas.b32 t, [{heap} + {claim}], 0, 1;",
             "setp.ne.u32 p, t, 0;",
             "@p exit;",
-            "ld.global.b64 first, [{peers}];",
-            "setp.ne.u64 p, first, 0;",
-            "mov.b32 t, -1;",
-            "@p atom.relaxed.sys.global.add.u32 t, [first + {ticket}], 1;",
+            "atom.relaxed.sys.global.add.u32 t, [{first} + {ticket}], 1;",
             "st.global.v2.b32 [{record} + 8], {{{cause}, {operation}}}; fence.acq_rel.cta;",
             "st.global.b32 [{record} + 4], t; fence.acq_rel.cta;",
             "st.global.v4.b32 [{record} + 16], {{{cmp}, {peer}, {pe}, {launch}}}; fence.acq_rel.cta;",
@@ -43,7 +40,7 @@ pub(crate) unsafe fn report(context: ContextAbi, fault: Fault) -> ! {
             ticket = const control::TICKET,
             complete = const RECORD_COMPLETE,
             heap = in(reg64) context.heap_base,
-            peers = in(reg64) context.peer_bases,
+            first = in(reg64) first_base(context),
             record = in(reg64) context.error_record,
             alarm = in(reg64) context.alarm,
             pe = in(reg32) context.my_pe,

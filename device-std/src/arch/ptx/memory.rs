@@ -170,18 +170,3 @@ vector! {
     load_acquire store_release ".acquire.sys.global" ".release.sys.global";
     load_volatile store_volatile ".volatile.global" ".volatile.global";
 }
-
-/// Loads a word that nothing writes while kernels run (`ld.global.nc`). It may be loaded once for several uses, and earlier
-/// than it is used.
-///
-/// # Safety
-/// `address` is aligned and mapped for this device, and the word keeps its value as long as the kernel runs.
-#[inline(always)]
-pub(crate) unsafe fn load_unchanging_u64(address: u64) -> u64 {
-    let value: u64;
-    // SAFETY: the caller vouches for the address. `nomem` is true: no memory that the program can change is read.
-    unsafe {
-        asm!("ld.global.nc.b64 {}, [{}]; // @nc", out(reg64) value, in(reg64) address, options(pure, nomem, nostack));
-    }
-    value
-}

@@ -60,7 +60,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         operation: Operation,
     ) {
         self.enter(operation, target.offset(), bytes_of(target), pe);
-        let word = self.remote(signal.opaque().span(), pe, operation);
+        let word = self.remote(signal.span(), pe, operation);
         self.put_data(target, source, pe, operation);
         self.settle();
         if self.is_leader() {

@@ -41,60 +41,73 @@ unsafe extern "C" {
     fn redux_xor(value: u32, mask: u32) -> u32;
 }
 
+/// Calls with the mask as a constant where it is that of a whole warp. Of a mask that it does not know the assembler first
+/// looks which lanes have it (`MATCH`, `VOTE`, a loop), which takes longer than what is called.
+macro_rules! known {
+    ($mask:ident, $call:expr) => {
+        if $mask == u32::MAX {
+            let $mask = u32::MAX;
+            $call
+        } else {
+            $call
+        }
+    };
+}
+
 /// `bar.warp.sync`: joins the lanes in `mask` and orders their memory accesses among each other.
 #[inline(always)]
 pub(crate) fn sync(mask: u32) {
     // SAFETY: the caller's lanes are those in `mask`; convergent.
-    unsafe { bar_warp_sync(mask) };
+    unsafe { known!(mask, bar_warp_sync(mask)) };
 }
 
 /// `shfl.sync.idx`: the value of lane `lane`.
 #[inline(always)]
 pub(crate) fn shuffle_idx(mask: u32, value: u32, lane: u32) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { shfl_idx(mask, value, lane, 31) }
+    unsafe { known!(mask, shfl_idx(mask, value, lane, 31)) }
 }
 
 /// `shfl.sync.up`: the value of the lane `delta` below; a lane below `delta` keeps its own.
 #[inline(always)]
 pub(crate) fn shuffle_up(mask: u32, value: u32, delta: u32) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { shfl_up(mask, value, delta, 0) }
+    unsafe { known!(mask, shfl_up(mask, value, delta, 0)) }
 }
 
 /// `shfl.sync.down`: the value of the lane `delta` above; a lane past the end keeps its own.
 #[inline(always)]
 pub(crate) fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { shfl_down(mask, value, delta, 31) }
+    unsafe { known!(mask, shfl_down(mask, value, delta, 31)) }
 }
 
 /// `shfl.sync.bfly`: the value of the lane whose number differs in the bits of `lane_mask`.
 #[inline(always)]
 pub(crate) fn shuffle_xor(mask: u32, value: u32, lane_mask: u32) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { shfl_bfly(mask, value, lane_mask, 31) }
+    unsafe { known!(mask, shfl_bfly(mask, value, lane_mask, 31)) }
 }
 
 /// `vote.sync.any`.
 #[inline(always)]
 pub(crate) fn any(mask: u32, predicate: bool) -> bool {
     // SAFETY: as `sync`.
-    unsafe { vote_any(mask, predicate) }
+    unsafe { known!(mask, vote_any(mask, predicate)) }
 }
 
 /// `vote.sync.all`.
 #[inline(always)]
 pub(crate) fn all(mask: u32, predicate: bool) -> bool {
     // SAFETY: as `sync`.
-    unsafe { vote_all(mask, predicate) }
+    unsafe { known!(mask, vote_all(mask, predicate)) }
 }
 
 /// `vote.sync.ballot`: bit i is lane i's predicate.
 #[inline(always)]
 pub(crate) fn ballot(mask: u32, predicate: bool) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { vote_ballot(mask, predicate) }
+    unsafe { known!(mask, vote_ballot(mask, predicate)) }
 }
 
 /// `activemask`: the lanes that execute this instruction together.
@@ -111,42 +124,42 @@ pub(crate) fn active_mask() -> u32 {
 #[inline(always)]
 pub(crate) fn shuffle_idx_within(mask: u32, value: u32, lane: u32, control: u32) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { shfl_idx(mask, value, lane, control) }
+    unsafe { known!(mask, shfl_idx(mask, value, lane, control)) }
 }
 
 /// `shfl.sync.up` within a segment.
 #[inline(always)]
 pub(crate) fn shuffle_up_within(mask: u32, value: u32, delta: u32, control: u32) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { shfl_up(mask, value, delta, control) }
+    unsafe { known!(mask, shfl_up(mask, value, delta, control)) }
 }
 
 /// `shfl.sync.down` within a segment.
 #[inline(always)]
 pub(crate) fn shuffle_down_within(mask: u32, value: u32, delta: u32, control: u32) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { shfl_down(mask, value, delta, control) }
+    unsafe { known!(mask, shfl_down(mask, value, delta, control)) }
 }
 
 /// `shfl.sync.bfly` within a segment.
 #[inline(always)]
 pub(crate) fn shuffle_xor_within(mask: u32, value: u32, lane_mask: u32, control: u32) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { shfl_bfly(mask, value, lane_mask, control) }
+    unsafe { known!(mask, shfl_bfly(mask, value, lane_mask, control)) }
 }
 
 /// `match.any.sync.b32`: the lanes whose value is the caller's.
 #[inline(always)]
 pub(crate) fn match_any_u32(mask: u32, value: u32) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { match_any_i32(mask, value) }
+    unsafe { known!(mask, match_any_i32(mask, value)) }
 }
 
 /// `match.any.sync.b64`: the lanes whose value is the caller's.
 #[inline(always)]
 pub(crate) fn match_any_u64(mask: u32, value: u64) -> u32 {
     // SAFETY: as `sync`.
-    unsafe { match_any_i64(mask, value) }
+    unsafe { known!(mask, match_any_i64(mask, value)) }
 }
 
 macro_rules! reduce {
@@ -156,7 +169,7 @@ macro_rules! reduce {
             #[inline(always)]
             pub(crate) fn $name(mask: u32, value: $ty) -> $ty {
                 // SAFETY: as `sync`.
-                unsafe { $intrinsic(value, mask) }
+                unsafe { known!(mask, $intrinsic(value, mask)) }
             }
         )*
     };

@@ -6,7 +6,7 @@
 //! | differently | two aligned 16-byte loads, shifted together, and a 16-byte store; four such in flight per thread | element by element, to the target's grid, and as far that no load leaves the source |
 //!
 //! A scope of many threads has enough in flight with four each: more costs registers and gains nothing. A warp, and still
-//! more one thread alone, moves what it has in flight per trip to memory: they take 8 and 16.
+//! more one thread alone, moves what it has in flight per trip to memory: they take 12 and 16.
 
 use super::space::Space;
 use crate::arch::order::opaque;
@@ -26,9 +26,13 @@ pub(crate) unsafe fn copy<D: Space, S: Space, T: Pod, const IN_FLIGHT: u32>(
     rank: u64,
     size: u64,
 ) {
-    const { assert!(matches!(IN_FLIGHT, 4 | 8 | 16)) };
+    const { assert!(matches!(IN_FLIGHT, 4 | 12 | 16)) };
     // SAFETY: `T`'s alignment (a power of two, at most 16 here) divides both addresses and its size.
     unsafe {
+        // Mostly all of it is words of 16 bytes: what is small is then soon done.
+        if (target | source | bytes) & 15 == 0 {
+            return strided::<D, S, IN_FLIGHT>(target, source, bytes / 16, rank, size);
+        }
         match align_of::<T>() {
             1 => ragged::<D, S, u8, IN_FLIGHT>(target, source, bytes, rank, size),
             2 => ragged::<D, S, u16, IN_FLIGHT>(target, source, bytes, rank, size),
@@ -54,18 +58,12 @@ unsafe fn ragged<D: Space, S: Space, W: Word, const IN_FLIGHT: u32>(
     let unit = size_of::<W>() as u64;
     // A chunk is 16 bytes on the target's grid; its bytes begin `shift` bytes behind the source's grid.
     let shift = source.wrapping_sub(target) & 15;
-    let (mut head, mut chunks) = (0, bytes / 16);
-    // Mostly all of it is chunks, and what is small is soon done.
-    if (target | source | bytes) & 15 != 0 {
-        let to_grid = target.wrapping_neg() & 15;
-        // The loads of a chunk begin `shift` bytes before it, and end this many bytes behind its begin.
-        head = if to_grid < shift { to_grid + 16 } else { to_grid };
-        let span = if shift == 0 { 16 } else { 32 - shift };
-        chunks = if bytes < head + span { 0 } else { (bytes - head - span) / 16 + 1 };
-        if chunks == 0 {
-            head = bytes;
-        }
-    }
+    let to_grid = target.wrapping_neg() & 15;
+    // The loads of a chunk begin `shift` bytes before it, and end this many bytes behind its begin.
+    let head = if to_grid < shift { to_grid + 16 } else { to_grid };
+    let span = if shift == 0 { 16 } else { 32 - shift };
+    let chunks = if bytes < head + span { 0 } else { (bytes - head - span) / 16 + 1 };
+    let head = if chunks == 0 { bytes } else { head };
     let done = head + 16 * chunks;
     // SAFETY: head, body and tail are parts of the ranges, aligned as their accesses need.
     unsafe {
@@ -111,9 +109,9 @@ unsafe fn strided<D: Space, S: Space, const IN_FLIGHT: u32>(
             batch!(target + at, source + at, step; a 0 b 1 c 2 d 3 e 4 f 5 g 6 h 7 i 8 j 9 k 10 l 11 m 12 n 13 o 14 p 15);
             at += 16 * step;
         }
-        while IN_FLIGHT >= 8 && at + 7 * step < end {
-            batch!(target + at, source + at, step; a 0 b 1 c 2 d 3 e 4 f 5 g 6 h 7);
-            at += 8 * step;
+        while IN_FLIGHT == 12 && at + 11 * step < end {
+            batch!(target + at, source + at, step; a 0 b 1 c 2 d 3 e 4 f 5 g 6 h 7 i 8 j 9 k 10 l 11);
+            at += 12 * step;
         }
         while at + 3 * step < end {
             batch!(target + at, source + at, step; a 0 b 1 c 2 d 3);

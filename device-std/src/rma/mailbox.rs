@@ -72,7 +72,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             self.send_packets(mailbox.packets(), &source, round, pe);
             return;
         }
-        let to = self.remote(mailbox.opaque().span(), pe, Operation::PutPackets);
+        let to = self.remote(mailbox.span(), pe, Operation::PutPackets);
         let (from, len) = source.resolve(self.shmem(), Operation::PutPackets);
         self.same_length(N as u64, len, mailbox.offset(), pe, Operation::PutPackets);
         self.sync();
@@ -107,7 +107,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             self.take_packets(&target, mailbox.packets(), round);
             return;
         }
-        let from = shmem.own_address(mailbox.opaque().span(), Operation::WaitPackets);
+        let from = shmem.own_address(mailbox.span(), Operation::WaitPackets);
         let (to, len) = target.resolve(shmem, Operation::WaitPackets);
         let fault = Fault::new(Cause::Deadline, Operation::WaitPackets);
         let fault = Fault { peer: shmem.my_pe(), offset: mailbox.offset(), ..fault };

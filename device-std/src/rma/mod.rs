@@ -86,7 +86,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                     copy::copy::<D, F, T, 16>(target, source, bytes, rank, size);
                 }
                 Width::Warp if D::IS_FAR && F::IS_FAR => {
-                    copy::copy::<D, F, T, 8>(target, source, bytes, rank, size);
+                    copy::copy::<D, F, T, 12>(target, source, bytes, rank, size);
                 }
                 _ => copy::copy::<D, F, T, 4>(target, source, bytes, rank, size),
             }

@@ -153,7 +153,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         round: u64,
         pe: u32,
     ) {
-        let to = self.remote(target.opaque().span(), pe, Operation::PutPackets);
+        let to = self.remote(target.span(), pe, Operation::PutPackets);
         let (from, len) = source.resolve(self.shmem(), Operation::PutPackets);
         self.same_length(target.len(), len, target.offset(), pe, Operation::PutPackets);
         self.sync();
@@ -186,7 +186,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         round: u64,
     ) {
         let shmem = self.shmem();
-        let from = shmem.own_address(packets.opaque().span(), Operation::WaitPackets);
+        let from = shmem.own_address(packets.span(), Operation::WaitPackets);
         let (to, len) = target.resolve(shmem, Operation::WaitPackets);
         if len != packets.len() {
             let fault = Fault::new(Cause::LengthMismatch, Operation::WaitPackets);

@@ -16,9 +16,15 @@ pub fn atomic_add_bw(
     warmup: u32,
     pe: u32,
 ) {
-    let (one, grid) = (shmem.thread(), shmem.grid());
+    let one = shmem.thread();
     let word = words.at(u64::from(stride) * thread::in_grid());
-    throughput(shmem, times, Turns { warmup, iters }, || one.atomic_add(word, 1, pe), || grid.quiet());
+    throughput(
+        shmem,
+        times,
+        Turns { warmup, iters },
+        || one.atomic_add(word, 1, pe),
+        || shmem.block().quiet(),
+    );
 }
 
 /// As [`atomic_add_bw`](fn@atomic_add_bw), fetching. The values are used, so that none of the atomics becomes one that returns nothing.
@@ -32,11 +38,11 @@ pub fn atomic_fetch_add_bw(
     warmup: u32,
     pe: u32,
 ) {
-    let (one, grid) = (shmem.thread(), shmem.grid());
+    let one = shmem.thread();
     let word = words.at(u64::from(stride) * thread::in_grid());
     let mut seen = 0;
     let turn = || seen |= one.atomic_fetch_add(word, 1, pe);
-    throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters }, turn, || shmem.block().quiet());
     if seen == u64::MAX {
         shmem.local(times).set(1, seen);
     }
@@ -91,7 +97,7 @@ pub fn gups(
         one.atomic_add(table.at(word - pe * table.len()), random, pe as u32);
         sum = sum.wrapping_add(random);
     };
-    throughput(shmem, times, Turns { warmup, iters: updates }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters: updates }, turn, || shmem.block().quiet());
     one.atomic_add(added, sum, shmem.my_pe());
 }
 

@@ -27,7 +27,7 @@ pub fn put_bw<S: Who>(
             grid.sync();
         }
     };
-    throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters }, turn, || settle::<S>(shmem));
 }
 
 /// Gets `source` on `pe` into `target`, as [`put_bw`](fn@put_bw).
@@ -51,7 +51,17 @@ pub fn get_bw<S: Who>(
         }
         forget(shmem);
     };
-    throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters }, turn, || settle::<S>(shmem));
+}
+
+/// One quiet for all that was put or got: by each block for itself, or by the grid for what it did together.
+#[inline(always)]
+fn settle<S: Who>(shmem: Collective) {
+    if S::GRID {
+        shmem.grid().quiet();
+    } else {
+        shmem.block().quiet();
+    }
 }
 
 shared! {
@@ -81,7 +91,7 @@ pub fn put_staged_bw(
         block.put_staged(to, from, &mut stage, pe);
         grid.sync();
     };
-    throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters }, turn, || shmem.block().quiet());
 }
 
 /// As [`get_bw`](fn@get_bw) at block scope, through the bulk engine.
@@ -104,5 +114,5 @@ pub fn get_staged_bw(
         grid.sync();
         forget(shmem);
     };
-    throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters }, turn, || shmem.block().quiet());
 }

@@ -40,7 +40,7 @@ pub fn p_bw(
         }
         grid.sync();
     };
-    throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters }, turn, || shmem.block().quiet());
 }
 
 /// As [`p_bw`](fn@p_bw), by plain stores through the peer's address: the most that stores of this size reach.
@@ -64,7 +64,7 @@ pub fn st_bw(
         }
         grid.sync();
     };
-    throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters }, turn, || shmem.block().quiet());
 }
 
 /// Reads every element of `source` on `pe` into the own `target` by `g`.
@@ -87,7 +87,7 @@ pub fn g_bw(
         }
         grid.sync();
     };
-    throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters }, turn, || shmem.block().quiet());
 }
 
 /// Reads the elements of `source` on `pe` that `indices` names into the own `target`; each block gathers its share.
@@ -110,5 +110,5 @@ pub fn gather_bw(
         grid.sync();
         forget(shmem);
     };
-    throughput(shmem, times, Turns { warmup, iters }, turn, || grid.quiet());
+    throughput(shmem, times, Turns { warmup, iters }, turn, || shmem.block().quiet());
 }

@@ -6,7 +6,47 @@ use super::who::{OnBlock, OnThread, OnWarp, Who};
 use oxshmem_device::prelude::*;
 
 /// Puts `source` to `target` on `pe`, then quiet.
-#[nvshmem_kernel(max_block = 1024, instances(OnThread, OnWarp, OnBlock))]
+#[inline(always)]
+fn put_and_quiet<S: Who>(
+    shmem: Collective,
+    target: Sym<[u32]>,
+    source: Sym<[u32]>,
+    times: Global<[u64]>,
+    turns: Turns,
+    pe: u32,
+) {
+    if S::index() == 0 {
+        let scope = S::of(shmem);
+        latency(shmem, times, turns, scope.is_leader(), |_| {
+            scope.put_nbi(target, source, pe);
+            scope.quiet();
+        });
+    }
+}
+
+/// Waits for `ready`, which is so from the beginning, then gets `source` on `pe` into `target`: after a wait no get is
+/// served by the reader's L1.
+#[inline(always)]
+fn wait_and_get<S: Who>(
+    shmem: Collective,
+    target: Sym<[u32]>,
+    source: Sym<[u32]>,
+    ready: Sym<Signal>,
+    times: Global<[u64]>,
+    turns: Turns,
+    pe: u32,
+) {
+    if S::index() == 0 {
+        let scope = S::of(shmem);
+        latency(shmem, times, turns, scope.is_leader(), |_| {
+            scope.wait_reached(ready, 0);
+            scope.get(target, source, pe);
+        });
+    }
+}
+
+/// Puts, each with its quiet, by one thread or warp.
+#[nvshmem_kernel(instances(OnThread, OnWarp))]
 pub fn put_lat<S: Who>(
     shmem: Collective,
     target: Sym<[u32]>,
@@ -16,18 +56,12 @@ pub fn put_lat<S: Who>(
     warmup: u32,
     pe: u32,
 ) {
-    if S::index() == 0 {
-        let scope = S::of(shmem);
-        latency(shmem, times, Turns { warmup, iters }, scope.is_leader(), |_| {
-            scope.put_nbi(target, source, pe);
-            scope.quiet();
-        });
-    }
+    put_and_quiet::<S>(shmem, target, source, times, Turns { warmup, iters }, pe);
 }
 
-/// Gets `source` on `pe` into `target`, then quiet: without one the next get would be served by the reader's L1.
-#[nvshmem_kernel(max_block = 1024, instances(OnThread, OnWarp, OnBlock))]
-pub fn get_lat<S: Who>(
+/// As [`put_lat`](fn@put_lat), by one block.
+#[nvshmem_kernel(max_block = 1024)]
+pub fn put_lat_block(
     shmem: Collective,
     target: Sym<[u32]>,
     source: Sym<[u32]>,
@@ -36,13 +70,37 @@ pub fn get_lat<S: Who>(
     warmup: u32,
     pe: u32,
 ) {
-    if S::index() == 0 {
-        let scope = S::of(shmem);
-        latency(shmem, times, Turns { warmup, iters }, scope.is_leader(), |_| {
-            scope.get_nbi(target, source, pe);
-            scope.quiet();
-        });
-    }
+    put_and_quiet::<OnBlock>(shmem, target, source, times, Turns { warmup, iters }, pe);
+}
+
+/// Gets, each after a wait, by one thread or warp.
+#[nvshmem_kernel(instances(OnThread, OnWarp))]
+pub fn get_lat<S: Who>(
+    shmem: Collective,
+    target: Sym<[u32]>,
+    source: Sym<[u32]>,
+    ready: Sym<Signal>,
+    times: Global<[u64]>,
+    iters: u32,
+    warmup: u32,
+    pe: u32,
+) {
+    wait_and_get::<S>(shmem, target, source, ready, times, Turns { warmup, iters }, pe);
+}
+
+/// As [`get_lat`](fn@get_lat), by one block.
+#[nvshmem_kernel(max_block = 1024)]
+pub fn get_lat_block(
+    shmem: Collective,
+    target: Sym<[u32]>,
+    source: Sym<[u32]>,
+    ready: Sym<Signal>,
+    times: Global<[u64]>,
+    iters: u32,
+    warmup: u32,
+    pe: u32,
+) {
+    wait_and_get::<OnBlock>(shmem, target, source, ready, times, Turns { warmup, iters }, pe);
 }
 
 /// One thread writes element 0 of the own `source` to that of `target` on `pe` by `p`, then quiet.

@@ -133,9 +133,13 @@ impl Bench<'_> {
             }
             (Test::PBw, _) => element::p_bw::launch(s, c, to, from, times, iters, warmup, peer),
             (Test::StBw, _) => element::st_bw::launch(s, c, to, from, times, iters, warmup, peer),
-            (Test::PutLat, _) => {
-                at_scope!(scope, latency::put_lat(s, c, to, from, times, iters, warmup, peer))
-            }
+            (Test::PutLat, _) => match scope {
+                Scope::Thread => {
+                    latency::put_lat::<OnThread>::launch(s, c, to, from, times, iters, warmup, peer)
+                }
+                Scope::Warp => latency::put_lat::<OnWarp>::launch(s, c, to, from, times, iters, warmup, peer),
+                _ => latency::put_lat_block::launch(s, c, to, from, times, iters, warmup, peer),
+            },
             _ => latency::p_lat::launch(s, c, to, from, times, iters, warmup, peer),
         };
         let receives = self.me == 1 || self.case.bidir;
@@ -199,6 +203,7 @@ impl Bench<'_> {
         let source = self.checker.source::<u32>(start + elements, self.data_of(self.me))?;
         let target = self.checker.target::<u32>(elements)?;
         let (to, from) = (target.slice(0, elements), source.slice(start, elements));
+        let ready = s.alloc_signals(1)?;
         let launch = || match (self.case.test, self.case.path) {
             (Test::GetBw, Path::Bulk) => {
                 bandwidth::get_staged_bw::launch(s, c, to, from, times, iters, warmup, peer)
@@ -206,7 +211,18 @@ impl Bench<'_> {
             (Test::GetBw, Path::Copy) => {
                 at_scope!(scope, bandwidth::get_bw (s, c, to, from, times, iters, warmup, peer) or grid)
             }
-            _ => at_scope!(scope, latency::get_lat(s, c, to, from, times, iters, warmup, peer)),
+            _ => {
+                let ready = ready.at(0);
+                match scope {
+                    Scope::Thread => latency::get_lat::<OnThread>::launch(
+                        s, c, to, from, ready, times, iters, warmup, peer,
+                    ),
+                    Scope::Warp => {
+                        latency::get_lat::<OnWarp>::launch(s, c, to, from, ready, times, iters, warmup, peer)
+                    }
+                    _ => latency::get_lat_block::launch(s, c, to, from, ready, times, iters, warmup, peer),
+                }
+            }
         };
         let fetches = self.me == 0 || self.case.bidir;
         let look = || match fetches {

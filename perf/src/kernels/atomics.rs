@@ -86,7 +86,7 @@ pub fn gups(
     updates: u32,
     warmup: u32,
 ) {
-    let (one, grid) = (shmem.thread(), shmem.grid());
+    let one = shmem.thread();
     let words = table.len() * u64::from(shmem.n_pes());
     let mut random = mix(seed ^ (thread::in_grid() << 8 | u64::from(shmem.my_pe())));
     let mut sum = 0u64;

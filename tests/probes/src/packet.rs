@@ -53,7 +53,7 @@ pub fn wait_large_mailbox(shmem: Collective, mailbox: Sym<Mailbox<u32, 4096>>, d
     shmem.block().wait_mailbox(dst, mailbox, round);
 }
 
-/// A loop of `p`, by which the table of peers is read once.
+/// A loop of `p`.
 #[nvshmem_kernel]
 pub fn p_loop(shmem: Shmem, dst: Sym<[u32]>, pe: u32) {
     let t = shmem.thread();

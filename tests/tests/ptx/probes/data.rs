@@ -10,9 +10,11 @@ const VECTORS: &[InFlight] = &[
     InFlight { load: "ld.global.v2.b64", user: "st.global.v2.b64", count: 4 },
     InFlight { load: "ld.global.v2.b64", user: "selp.b64", count: 8 },
 ];
-/// One thread alone has eight in flight.
+/// One thread alone has sixteen in flight, a warp twelve.
 const OF_THREAD: &[InFlight] =
-    &[InFlight { load: "ld.global.v2.b64", user: "st.global.v2.b64", count: 8 }, VECTORS[1]];
+    &[InFlight { load: "ld.global.v2.b64", user: "st.global.v2.b64", count: 16 }, VECTORS[1]];
+const OF_WARP: &[InFlight] =
+    &[InFlight { load: "ld.global.v2.b64", user: "st.global.v2.b64", count: 12 }, VECTORS[1]];
 /// Elements of 16 bytes are always on the grid.
 const ALIGNED: &[InFlight] = &[VECTORS[0]];
 
@@ -59,7 +61,7 @@ const OF_GRID: &[Between] = &[
     Between {
         only_on: None,
         from: From::Each("atom.acq_rel.gpu.global.add.u32"),
-        through: &["ld.acquire.gpu.global.b32", "bar.red.or.pred"],
+        through: &["fence.acquire.sys|ld.acquire.gpu.global.b32", "bar.red.or.pred"],
         to: &["ret"],
     },
 ];
@@ -93,13 +95,14 @@ pub(crate) const ROWS: &[Kernel] = &[
     Kernel {
         names: &["put_warp__u8", "put_warp__u32", "get_warp__u8", "get_warp__u32"],
         always: &["bar.warp.sync", "bar.warp.sync"],
+        in_flight: OF_WARP,
         ..BULK
     },
     Kernel {
         names: &["put_warp__u128", "get_warp__u128"],
         always: &["bar.warp.sync", "bar.warp.sync"],
         lacks: OF_16,
-        in_flight: ALIGNED,
+        in_flight: &[OF_WARP[0]],
         ..BULK
     },
     Kernel { names: &["put_warps", "get_warps"], lacks: FENCES, between: OF_WARPS, ..BULK },

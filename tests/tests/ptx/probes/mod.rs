@@ -42,5 +42,8 @@ const FENCES: &[&str] = &["fence.sc", "fence.acq_rel.sys", "fence.acq_rel.gpu", 
 const FENCES_AND_BARRIERS: &[&str] =
     &["fence.sc", "fence.acq_rel.sys", "fence.acq_rel.gpu", "membar", "bar", "barrier"];
 
-/// What every thread waits for before a fence or a release that covers its past.
+/// An instruction of the bulk copy engine, which a kernel without a tile has none of.
+const ENGINE: &str = "cp.async.bulk";
+
+/// In a kernel with a tile, what every thread waits for before a fence or a release that covers its past.
 const STORED: &str = "cp.async.bulk.wait_group 0";

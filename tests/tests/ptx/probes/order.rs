@@ -2,17 +2,16 @@
 
 use super::super::expectation::{Between, Kernel};
 use super::super::reader::From;
-use super::{FENCES, STORED};
+use super::{ENGINE, FENCES};
 
 const FENCE: &str = "fence.sc.sys";
-/// A fence by an acquire and a release lets a later get pass an earlier put.
-const WEAKER: &[&str] = &["fence.acq_rel.sys", "membar"];
+/// A fence by an acquire and a release lets a later get pass an earlier put; and there is no engine to wait for.
+const WEAKER: &[&str] = &["fence.acq_rel.sys", "membar", ENGINE];
+const ACQUIRE: &str = "fence.acquire.sys|ld.acquire.sys.global.b64";
 const EPOCH: &str = "st.release.sys.global.b64";
 
-/// Every thread's stores by the engine are complete, the scope has joined its leader, and only then that one fences.
+/// The scope has joined its leader, and only then that one fences.
 const JOINED: Between = Between { only_on: None, from: From::Entry, through: &["bar.sync"], to: &[FENCE] };
-const COMPLETE: Between =
-    Between { only_on: Some("sm_90"), from: From::Entry, through: &[STORED, "bar.sync"], to: &[FENCE] };
 /// Nobody goes on before the leader has fenced.
 const HELD: Between =
     Between { only_on: None, from: From::Each(FENCE), through: &["bar.sync"], to: &["ret"] };
@@ -20,7 +19,7 @@ const HELD: Between =
 const ROUND: Between = Between {
     only_on: None,
     from: From::Each(EPOCH),
-    through: &["ld.relaxed.sys.global.b64", "ld.acquire.sys.global.b64"],
+    through: &["ld.relaxed.sys.global.b64", ACQUIRE],
     to: &[EPOCH],
 };
 const LAST_ROUND: Between = Between {
@@ -29,54 +28,39 @@ const LAST_ROUND: Between = Between {
     through: &["ld.relaxed.sys.global.b64", "bar.red.or.pred"],
     to: &["ret"],
 };
-const ACQUIRED: Between = Between {
-    only_on: None,
-    from: From::Each("ld.acquire.sys.global.b64"),
-    through: &["bar.red.or.pred"],
-    to: &["ret"],
-};
-const ALONE: &[Between] =
-    &[Between { only_on: Some("sm_90"), from: From::Entry, through: &[STORED], to: &[FENCE] }];
-
+const ACQUIRED: Between =
+    Between { only_on: None, from: From::Each(ACQUIRE), through: &["bar.red.or.pred"], to: &["ret"] };
 pub(crate) const ROWS: &[Kernel] = &[
     Kernel {
         names: &["fence_thread", "quiet_thread"],
         always: &[FENCE],
-        between: ALONE,
-        lacks: &["fence.acq_rel.sys", "membar", "bar"],
+        lacks: &["fence.acq_rel.sys", "membar", "bar", ENGINE],
         ..Kernel::NAMED
     },
     Kernel {
         names: &["fence_block", "pe_fence"],
         always: &["bar.sync"],
-        between: &[JOINED, COMPLETE],
+        between: &[JOINED],
         lacks: WEAKER,
         ..Kernel::NAMED
     },
     Kernel {
         names: &["quiet_block", "pe_quiet"],
         always: &["bar.sync", "bar.sync"],
-        between: &[JOINED, COMPLETE, HELD],
+        between: &[JOINED, HELD],
         lacks: WEAKER,
         ..Kernel::NAMED
     },
     Kernel {
         names: &["flush"],
         always: &["bar.sync"],
-        between: &[Between {
-            only_on: Some("sm_90"),
-            from: From::Entry,
-            through: &["cp.async.bulk.wait_group.read 0", "bar.sync"],
-            to: &["ret"],
-        }],
-        lacks: FENCES,
+        lacks: &["fence.sc", "fence.acq_rel.sys", "fence.acq_rel.gpu", "membar", ENGINE],
         ..Kernel::NAMED
     },
     Kernel {
         names: &["barrier_all"],
         between: &[
             JOINED,
-            COMPLETE,
             Between { only_on: None, from: From::Entry, through: &["bar.sync", FENCE], to: &[EPOCH] },
             ROUND,
             LAST_ROUND,
@@ -131,7 +115,7 @@ pub(crate) const ROWS: &[Kernel] = &[
             Between {
                 only_on: None,
                 from: From::Each("atom.acq_rel.gpu.global.add.u32"),
-                through: &["ld.acquire.gpu.global.b32", "bar.red.or.pred"],
+                through: &["fence.acquire.sys|ld.acquire.gpu.global.b32", "bar.red.or.pred"],
                 to: &["ret"],
             },
         ],

@@ -88,11 +88,19 @@ pub(crate) const ROWS: &[Kernel] = &[
         lacks: FENCES,
         ..Kernel::NAMED
     },
-    // The table of peers is read once, and the loop is a check, a store and a step.
+    // A peer's base is computed: nothing is read, and the loop is a check, a store and a step.
     Kernel {
         names: &["p_loop"],
-        has: &["ld.global.nc.b64", "st.relaxed.sys.global.b32"],
-        lacks: FENCES_AND_BARRIERS,
+        has: &["st.relaxed.sys.global.b32"],
+        lacks: &[
+            "fence.sc",
+            "fence.acq_rel.sys",
+            "fence.acq_rel.gpu",
+            "membar",
+            "bar",
+            "barrier",
+            "ld.global.nc",
+        ],
         registers: OF_ONE_THREAD,
         ..Kernel::NAMED
     },

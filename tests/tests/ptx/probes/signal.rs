@@ -2,32 +2,25 @@
 
 use super::super::expectation::{Between, InFlight, Kernel};
 use super::super::reader::From;
-use super::{FENCES, FENCES_AND_BARRIERS, OF_ONE_THREAD, OF_SEVERAL_CHECKS, STORED};
+use super::{ENGINE, FENCES, FENCES_AND_BARRIERS, OF_ONE_THREAD, OF_SEVERAL_CHECKS};
 
 const SET: &str = "st.release.sys.global.b64";
 const ADD: &str = "red.release.sys.global.add.u64";
 
-/// A fence in front of a release costs as much again and adds nothing.
-const STRONG: Kernel = Kernel { lacks: FENCES, ..Kernel::NAMED };
-const JOINED: &[Between] = &[
-    Between { only_on: None, from: From::Entry, through: &["bar.sync"], to: &[SET] },
-    Between { only_on: Some("sm_90"), from: From::Entry, through: &[STORED, "bar.sync"], to: &[SET] },
-];
-const JOINED_ADD: &[Between] = &[
-    Between { only_on: None, from: From::Entry, through: &["bar.sync"], to: &[ADD] },
-    Between { only_on: Some("sm_90"), from: From::Entry, through: &[STORED, "bar.sync"], to: &[ADD] },
-];
+/// A fence in front of a release costs as much again and adds nothing; and there is no engine to wait for.
+const STRONG: Kernel = Kernel {
+    lacks: &["fence.sc", "fence.acq_rel.sys", "fence.acq_rel.gpu", "membar", ENGINE],
+    ..Kernel::NAMED
+};
+const JOINED: &[Between] =
+    &[Between { only_on: None, from: From::Entry, through: &["bar.sync"], to: &[SET] }];
+const JOINED_ADD: &[Between] =
+    &[Between { only_on: None, from: From::Entry, through: &["bar.sync"], to: &[ADD] }];
 /// The data, too, is there before the scope is joined.
 const BEHIND_DATA: &[Between] = &[
     Between { only_on: None, from: From::Entry, through: &["bar.sync", "bar.sync"], to: &[SET] },
     Between { only_on: None, from: From::Each("st.global.v2.b64"), through: &["bar.sync"], to: &[SET] },
     Between { only_on: None, from: From::Each("st.global.b32"), through: &["bar.sync"], to: &[SET] },
-    Between {
-        only_on: Some("sm_90"),
-        from: From::Entry,
-        through: &["bar.sync", STORED, "bar.sync"],
-        to: &[SET],
-    },
 ];
 const BEHIND_DATA_ADD: &[Between] = &[
     Between { only_on: None, from: From::Entry, through: &["bar.sync", "bar.sync"], to: &[ADD] },

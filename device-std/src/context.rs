@@ -9,9 +9,9 @@ use crate::abi::ContextAbi;
 #[derive(Clone, Copy, Debug)]
 pub struct Shmem {
     pub(crate) abi: ContextAbi,
-    /// Whether the kernel's shared memory has room for the bulk copy engine. A constant in every kernel: one whose layout
-    /// has no tile waits for no engine.
-    pub(crate) engine: bool,
+    /// 1 if the kernel's shared memory has room for the bulk copy engine, else 0. A constant in every kernel: one whose layout
+    /// has no tile waits for no engine. As wide as the other fields: bytes of padding would go to local memory.
+    engine: u64,
 }
 
 /// The context of a kernel that may wait for other PEs or for its own grid. Launching such a kernel is the
@@ -96,7 +96,7 @@ impl KernelContext for Shmem {
     const COLLECTIVE: bool = false;
     #[inline(always)]
     unsafe fn from_abi(abi: ContextAbi, engine: bool) -> Self {
-        Self { abi, engine }
+        Self { abi, engine: engine as u64 }
     }
 }
 
@@ -133,6 +133,12 @@ impl core::ops::Deref for Collective {
 }
 
 impl Shmem {
+    /// Whether the kernel may have used the bulk copy engine.
+    #[inline(always)]
+    pub(crate) fn has_engine(self) -> bool {
+        self.engine != 0
+    }
+
     /// This PE's number, `0 .. n_pes()`.
     #[inline(always)]
     pub fn my_pe(self) -> u32 {

@@ -71,7 +71,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[track_caller]
     pub fn flush(self) {
         seam::operation(Operation::Flush, 0, 0, self.shmem().my_pe());
-        if self.shmem().engine {
+        if self.shmem().has_engine() {
             bulk::wait_reads();
         }
         self.sync();

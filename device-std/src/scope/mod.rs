@@ -62,7 +62,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     pub(crate) fn settle(self) {
         let shmem = self.shmem();
-        if shmem.engine {
+        if shmem.has_engine() {
             bulk::wait_stores();
         }
         self.scope.sync(shmem);

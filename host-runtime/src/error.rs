@@ -470,7 +470,7 @@ pub enum Error {
         what: String,
     },
     /// A collective launch whose blocks cannot all be resident.
-    #[error("{kernel} needs {needed} resident blocks, {available} are available on {device}: {per_multiprocessor} per multiprocessor x {multiprocessors} multiprocessors = {device_blocks}, divided by {pes_on_device} PE(s) = {}, less {held} held by this PE's unfinished collective launches{}; launch fewer blocks, use smaller blocks or less shared memory, or synchronize the other streams first", device_blocks / pes_on_device, beside(*device_blocks, *held, *held_by_others))]
+    #[error("{kernel} needs {needed} resident blocks, {available} are available on {device}: {per_multiprocessor} per multiprocessor x {multiprocessors} multiprocessors = {device_blocks}, divided by {pes_on_device} PE(s) = {}, less {held} held by this PE's unfinished collective launches{}; launch fewer blocks, use smaller blocks or less shared memory, or synchronize the other streams first{}", device_blocks / pes_on_device, beside(*device_blocks, *held, *held_by_others), if *per_multiprocessor == 0 { "; if registers are what one block has too few of, build the kernel with `max_block = n`" } else { "" })]
     NotCoResident {
         /// The kernel.
         kernel: &'static str,

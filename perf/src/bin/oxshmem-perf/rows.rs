@@ -303,13 +303,14 @@ fn elements(place: &Place) -> Vec<Row> {
 fn ping_pongs(place: &Place) -> Vec<Row> {
     let mut rows = Vec::new();
     let signal = |order| Case { order, ..place.single(Test::SignalPingpong) };
-    // NVSHMEM's signal has one order; it may know it by either name.
-    let theirs = || vec![signal(Order::Weak), signal(Order::Strong)];
-    let weak = Row::of("signal-pingpong weak".into(), signal(Order::Weak)).against_raw(Bound::AtMost(1.10));
-    rows.push(weak.against(Name::Nvshmem, theirs(), Bound::AtMost(0.6)));
-    let strong = Row::of("signal-pingpong strong".into(), signal(Order::Strong));
-    let strong = strong.against_raw(Bound::AtMost(1.08));
-    rows.push(strong.against(Name::Nvshmem, theirs(), Bound::Any));
+    // NVSHMEM's signal alone is weak; with its fence before it, strong.
+    let (weak, strong) = (signal(Order::Weak), signal(Order::Strong));
+    let row = Row::of("signal-pingpong weak".into(), weak).against_raw(Bound::AtMost(1.10));
+    rows.push(row.against_nvshmem(Bound::Any));
+    let row = Row::of("signal-pingpong weak, against fence and signal".into(), weak);
+    rows.push(row.against(Name::Nvshmem, vec![strong], Bound::AtMost(0.6)));
+    let row = Row::of("signal-pingpong strong".into(), strong).against_raw(Bound::AtMost(1.08));
+    rows.push(row.against_nvshmem(Bound::Any));
     for bytes in [8, 16, 32, 64, 128, 256] {
         let scopes =
             |test| [Scope::Thread, Scope::Warp, Scope::Block].map(|scope| place.alone(test, scope, bytes));
@@ -340,7 +341,11 @@ fn atomics(place: &Place) -> Vec<Row> {
     for &method in Method::ALL {
         let (bytes, iters, updates) = (place.bytes(64 * MIB), place.iters(10), place.iters(100));
         let case = Case { ctas, threads, bytes, iters, updates, method, ..Case::new(Test::Gups) };
-        rows.push(Row::of(format!("gups {method} {ctas} CTAs x {threads}, {}", size(bytes)), case));
+        // Nobody else collects updates: both ways are held against single atomics.
+        let single = Case { method: Method::Atomic, ..case };
+        let row =
+            Row::of(format!("gups {method} {ctas} CTAs x {threads}, {}", size(bytes)), case).raw(single);
+        rows.push(row.against_raw(Bound::Any).against(Name::Nvshmem, vec![single], Bound::Any));
     }
     rows
 }

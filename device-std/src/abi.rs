@@ -201,6 +201,8 @@ numbered! {
         NotInTeam = 7 => "not in the team",
         /// A kernel asked for the end of the job.
         GlobalExit = 8 => "global exit",
+        /// The layout that a kernel uses has a tile or a stage, and the one that it names has none.
+        TileNotNamed = 5 => "a tile that the kernel's layout does not have",
         /// A stride, or a number of warps, is 0.
         Zero = 9 => "zero where it cannot be",
         /// A launch has more blocks than the inbox of its updates was made for.

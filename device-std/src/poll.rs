@@ -96,7 +96,8 @@ pub(crate) fn poll_until(shmem: Shmem, until: &mut Until, mut look: impl FnMut()
 }
 
 /// Makes the relaxed looks at the word at `address`, of which the last one saw what was waited for, acquire: by a fence that
-/// costs a few cycles, or where there is none by another load.
+/// costs a few cycles, or where there is none by another load, which must see what the polls saw: a word has one writer, or
+/// its writers add.
 ///
 /// # Safety
 /// `address` is that of a mapped, aligned `W`.

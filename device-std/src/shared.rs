@@ -76,8 +76,10 @@ pub(crate) fn wide(offset: u32) -> u64 {
 #[doc(hidden)]
 #[inline(always)]
 pub fn base_of(shmem: Shmem, bytes: u32, engine: bool) {
-    if shared::bytes() < bytes || (engine && !shmem.has_engine()) {
-        let fault = Fault { peer: shmem.my_pe(), ..Fault::new(Cause::SharedMemory, Operation::Shared) };
+    let unnamed = engine && !shmem.has_engine();
+    if shared::bytes() < bytes || unnamed {
+        let cause = if unnamed { Cause::TileNotNamed } else { Cause::SharedMemory };
+        let fault = Fault { peer: shmem.my_pe(), ..Fault::new(cause, Operation::Shared) };
         fail(shmem, Fault { expected: u64::from(bytes), seen: u64::from(shared::bytes()), ..fault });
     }
 }

@@ -242,7 +242,7 @@ pub enum Error {
     },
     /// A device has less memory than its PEs need to start.
     #[error(
-        "{device} has {given} bytes of memory, and its {pes_on_device} PE(s) need at least {least}: for each the start of its heap and its table of peers, {granule} bytes each; {}", more_memory(*emulated)
+        "{device} has {given} bytes of memory, and its {pes_on_device} PE(s) need at least {least}: for each the start of its heap and its table of teams, {granule} bytes each; {}", more_memory(*emulated)
     )]
     DeviceTooSmall {
         /// The device.

@@ -138,6 +138,7 @@ impl Display for Failure {
                 self.cause,
                 Cause::IndexOutOfRange
                     | Cause::SharedMemory
+                    | Cause::TileNotNamed
                     | Cause::NotInTeam
                     | Cause::GlobalExit
                     | Cause::Zero
@@ -200,6 +201,11 @@ impl Display for Failure {
                 write!(f, ": index {} is out of range", self.seen)?;
             }
             Cause::IndexOutOfRange => write!(f, ": index {} of {}", self.seen, self.expected)?,
+            Cause::TileNotNamed => write!(
+                f,
+                ": the kernel uses a layout with a tile or a stage, and names one without, or none: name it by \
+                 `#[nvshmem_kernel(shared = ...)]`"
+            )?,
             Cause::SharedMemory => {
                 write!(f, ": the kernel uses {} bytes, its launch gave {}", self.expected, self.seen)?;
             }

@@ -289,7 +289,7 @@ pub(crate) fn kernel_patience(config: &Config, device: &dyn Device) -> Duration 
 /// Bytes to reserve for each PE: the limit, or all of the device, which `pes_on_device` PEs share.
 pub(crate) fn segment_bytes(config: &Config, device: &dyn Device, pes_on_device: u32) -> Result<u64> {
     let info = device.info();
-    // A granule for the start of the heap, and one for the table of peers.
+    // A granule for the start of the heap, and one for the tables of teams and what else a PE keeps.
     let least = u64::from(pes_on_device) * 2 * info.granule;
     if info.memory < least {
         return Err(Error::DeviceTooSmall {

@@ -58,7 +58,7 @@ impl AddressSpace {
             }
         }
         let what = format!(
-            "{ATTEMPTS} times {} segments of {bytes} bytes were not evenly spaced",
+            "{ATTEMPTS} times {} segments of {bytes} bytes were not evenly spaced, as kernels need them: set OXSHMEM_HEAP lower",
             device_of_pe.len()
         );
         Err(Error::Config { what })

@@ -67,20 +67,24 @@ impl Shmem {
     /// of 8, and 32 bytes.
     ///
     /// # Errors
-    /// As [`alloc_zeroed`](Self::alloc_zeroed); [`Error::SizeOverflow`] also if `blocks` or
-    /// `batch` is more than 16,777,215.
+    /// As [`alloc_zeroed`](Self::alloc_zeroed); [`Error::Config`] if `blocks` or `batch` is more than 16,777,215, or
+    /// `batch` is 0.
     pub fn alloc_update_inbox<T: AtomicWord>(&self, blocks: u32, batch: u32) -> Result<UpdateInbox<T>> {
-        let shape = Shape::new(self.n_pes(), blocks, batch);
+        let shape = Shape::new(self.n_pes(), blocks, batch).filter(|_| batch > 0);
         // The PEs meet also if it is too large, so that all have the error.
         let element_bytes = shape.map_or(u64::MAX, Shape::block_bytes::<T>);
         let elements = u64::from(blocks);
         let call =
             Call::Alloc { how: "alloc_update_inbox", holds: "update inbox block", elements, element_bytes };
         let len = elements.saturating_mul(element_bytes / 8) as usize;
-        let words = self.alloc_as(call, len, Reach::World, SymVec::zero)?;
+        // Of a shape that there is not the PEs still meet, and agree on the error.
+        let words = self.alloc_as(call, len, Reach::World, SymVec::zero).map_err(|error| match error {
+            Error::SizeOverflow { .. } if shape.is_none() => inbox_shape(blocks, batch),
+            error => error,
+        })?;
         match shape {
             Some(shape) => Ok(UpdateInbox { words, shape, of: PhantomData }),
-            None => Err(Error::SizeOverflow { elements, element_bytes }),
+            None => Err(inbox_shape(blocks, batch)),
         }
     }
 
@@ -104,6 +108,15 @@ impl Shmem {
     pub fn free_update_inbox<T: AtomicWord>(&self, inbox: UpdateInbox<T>) -> Result<()> {
         self.free(inbox.words)
     }
+}
+
+/// What is wrong with the shape of an inbox.
+fn inbox_shape(blocks: u32, batch: u32) -> Error {
+    let what = format!(
+        "an update inbox is for at most 16777215 blocks and batches of 1 to 16777215 updates, not for {blocks} blocks and \
+         batches of {batch}"
+    );
+    Error::Config { what }
 }
 
 impl<T: AtomicWord> UpdateInbox<T> {

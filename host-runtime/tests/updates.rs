@@ -76,9 +76,10 @@ fn a_report_names_the_word_and_the_pe() {
 fn what_cannot_be_allocated_is_refused_on_every_pe() {
     emulated(2)
         .run(|shmem| {
-            for (blocks, batch) in [(1 << 24, 1), (1, 1 << 24), (u32::MAX, u32::MAX)] {
+            for (blocks, batch) in [(1 << 24, 1), (1, 1 << 24), (u32::MAX, u32::MAX), (1, 0)] {
                 let error = error(shmem.alloc_update_inbox::<u64>(blocks, batch));
-                assert!(matches!(error, Error::SizeOverflow { .. }), "{blocks}, {batch}: {error}");
+                assert!(matches!(error, Error::Config { .. }), "{blocks}, {batch}: {error}");
+                assert!(error.to_string().contains(&format!("{blocks} blocks")), "{error}");
             }
             let error = error(shmem.alloc_update_inbox::<u64>((1 << 24) - 1, (1 << 24) - 1));
             assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");

@@ -10,7 +10,7 @@ use std::process::Output;
 
 /// Answers every test at once, but for some: one with `no`, one with an error, one by its end, one never.
 const PEER: &str = "#!/bin/sh
-echo ready name=peer version=7.5 pes=2 gpus=$2
+echo ready name=${0##*/} version=7.5 pes=2 gpus=$2
 while read test rest; do
   case $test in
     get-lat) echo no ;;

@@ -27,8 +27,9 @@ pub const IN_PACKETS: usize = 256;
 /// Where the data lies in a mailbox without packets.
 const DATA: u64 = 16;
 
-/// A message of `N` elements of `T`, and the number of its round. The rules of a [`Packet`] hold: rounds begin at 1, and a
-/// mailbox is filled again only after its receiver has taken what is in it.
+/// A message of `N` elements of `T`, at least one, and the number of its round. Rounds begin at 1. A mailbox is filled again
+/// only after its receiver has taken what is in it and has said so by a *strong* signal, which the sender has waited for: a
+/// long message is read by plain loads, and a packet would not be ordered behind them.
 #[derive(Debug)]
 pub struct Mailbox<T: Pod, const N: usize>(Infallible, PhantomData<T>);
 
@@ -40,7 +41,9 @@ impl<T: Pod, const N: usize> Mailbox<T, N> {
 impl<T: Pod, const N: usize> sym::sealed::Sealed for Mailbox<T, N> {}
 impl<T: Pod, const N: usize> Symmetric for Mailbox<T, N> {
     type Len = ();
-    const ELEMENT_BYTES: u64 = if Self::PACKETS {
+    const ELEMENT_BYTES: u64 = if N == 0 {
+        panic!("a mailbox holds messages of at least one element")
+    } else if Self::PACKETS {
         N as u64 * packet::BYTES
     } else {
         DATA + (N as u64 * size_of::<T>() as u64).next_multiple_of(16)
@@ -112,7 +115,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let fault = Fault::new(Cause::Deadline, Operation::WaitPackets);
         let fault = Fault { peer: shmem.my_pe(), offset: mailbox.offset(), ..fault };
         if len != N as u64 {
-            fail(shmem, Fault { cause: Cause::LengthMismatch, expected: N as u64, seen: len, ..fault });
+            fail(shmem, Fault { cause: Cause::LengthMismatch, expected: len, seen: N as u64, ..fault });
         }
         let mut polled = Polled::Held;
         if self.scope.polls() {
@@ -141,6 +144,6 @@ mod tests {
         assert_eq!(<Mailbox<u8, IN_PACKETS>>::ELEMENT_BYTES, 16 * IN_PACKETS as u64);
         assert_eq!(<Mailbox<u8, { IN_PACKETS + 1 }>>::ELEMENT_BYTES, 16 + 272);
         assert_eq!(<Mailbox<u128, 3>>::ELEMENT_BYTES, 16 + 48);
-        assert_eq!(<Mailbox<f32, 0>>::ELEMENT_BYTES, 0);
+        assert_eq!(<Mailbox<[u8; 9], 1>>::ELEMENT_BYTES, 16 + 16);
     }
 }

@@ -30,8 +30,9 @@ use core::marker::PhantomData;
 pub(super) const BYTES: u64 = 16;
 
 /// A `T` of at most 8 bytes, and the number of the round that it belongs to. A packet is sent again in a later round only
-/// after its receiver has taken it, of which the receiver tells the sender, for example by a packet of its own. Rounds
-/// begin at 1: memory that nobody has written holds round 0.
+/// after its receiver has taken it, of which the receiver tells the sender, for example by a packet of its own: what was
+/// taken came in one access, and nothing later can change it. Rounds begin at 1: memory that nobody has written holds
+/// round 0.
 ///
 /// Elements of less than 8 bytes waste room: send two `f32` as one `[f32; 2]`.
 #[derive(Debug)]
@@ -46,21 +47,27 @@ impl<T: Pod> Symmetric for Packet<T> {
     };
 }
 
-/// `value` in the lower bytes of a word.
+/// `value`, of at most 8 bytes, in the lower bytes of a word. Of more there is no packet, and code that never runs is
+/// compiled for them.
 #[inline(always)]
 fn bits<T: Pod>(value: T) -> u64 {
-    const { assert!(size_of::<T>() <= 8) };
     let mut bits = 0u64;
-    // SAFETY: no type of at most 8 bytes needs more than 8 bytes' alignment; `T: Pod` has no padding.
-    unsafe { (&raw mut bits).cast::<T>().write(value) };
+    if size_of::<T>() <= 8 {
+        // SAFETY: no type of at most 8 bytes needs more than 8 bytes' alignment; `T: Pod` has no padding.
+        unsafe { (&raw mut bits).cast::<T>().write(value) };
+    }
     bits
 }
 
 /// What [`bits`] was made of.
 #[inline(always)]
 fn value<T: Pod>(bits: u64) -> T {
-    // SAFETY: as in `bits`; any bytes are a `T: Pod`.
-    unsafe { (&raw const bits).cast::<T>().read() }
+    if size_of::<T>() <= 8 {
+        // SAFETY: as in `bits`; any bytes are a `T: Pod`.
+        unsafe { (&raw const bits).cast::<T>().read() }
+    } else {
+        T::zeroed()
+    }
 }
 
 impl<C: Context> Scoped<Thread, C> {
@@ -68,6 +75,9 @@ impl<C: Context> Scoped<Thread, C> {
     #[inline(always)]
     #[track_caller]
     pub fn p_packet<T: Data>(self, target: Sym<Packet<T>>, value: T, round: u64, pe: u32) {
+        const {
+            assert!(size_of::<T>() <= 8, "a packet carries at most 8 bytes: send larger data by `put_signal`")
+        };
         self.enter(Operation::PutPackets, target.offset(), BYTES, pe);
         let to = self.remote(target.span(), pe, Operation::PutPackets);
         // SAFETY: a mapped, aligned packet, which only such accesses reach.
@@ -191,7 +201,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         if len != packets.len() {
             let fault = Fault::new(Cause::LengthMismatch, Operation::WaitPackets);
             let fault = Fault { peer: shmem.my_pe(), offset: packets.offset(), ..fault };
-            crate::fault::fail(shmem, Fault { expected: packets.len(), seen: len, ..fault });
+            crate::fault::fail(shmem, Fault { expected: len, seen: packets.len(), ..fault });
         }
         self.sync();
         let (step, mut i) = (self.size(), self.rank());

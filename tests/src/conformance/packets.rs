@@ -26,6 +26,7 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
     }
     for_each_type!(u8 u32 u64);
     mail(bench)?;
+    wide(bench)?;
     thread_arrays(bench)?;
     tests(bench)
 }
@@ -72,7 +73,7 @@ fn around<T: Element + Step>(
 
 fn mail(bench: &Bench<'_>) -> Result<()> {
     let ((next, prev), me) = (bench.neighbours(), bench.shmem.my_pe());
-    let taken = bench.shmem.alloc_packets::<u32>(1)?;
+    bench.reset_signals()?;
     let small = bench.shmem.alloc_mailboxes::<u32, SMALL>(1)?;
     let large = bench.shmem.alloc_mailboxes::<u32, LARGE>(2)?;
     let mut first = 1;
@@ -92,7 +93,7 @@ fn mail(bench: &Bench<'_>) -> Result<()> {
                         &src,
                         small,
                         large,
-                        taken.at(0),
+                        bench.signals.at(0),
                         number,
                         first,
                         ROUNDS,
@@ -110,7 +111,27 @@ fn mail(bench: &Bench<'_>) -> Result<()> {
     }
     bench.shmem.free(small)?;
     bench.shmem.free(large)?;
-    bench.shmem.free(taken)
+    bench.reset_signals()
+}
+
+fn wide(bench: &Bench<'_>) -> Result<()> {
+    let ((next, prev), me) = (bench.neighbours(), bench.shmem.my_pe());
+    for (number, name) in bench.scopes() {
+        let mail = bench.shmem.alloc_mailboxes::<u128, 3>(1)?;
+        let (dst, src) = (bench.shmem.alloc_zeroed::<u128>(3)?, bench.shmem.alloc_zeroed::<u128>(3)?);
+        src.write(&[0, 1, 2].map(|i| u128::value(me, i, number)))?;
+        bench.row(
+            "a mailbox takes elements that no packet has room for",
+            || format!("{name} scope"),
+            || wide_mail::launch(bench.shmem, RAGGED, &dst, &src, mail.at(0), number, next),
+            || dst.read(),
+            |i| u128::value(prev, i, number),
+        )?;
+        bench.shmem.free(mail)?;
+        bench.shmem.free(dst)?;
+        bench.shmem.free(src)?;
+    }
+    Ok(())
 }
 
 fn thread_arrays(bench: &Bench<'_>) -> Result<()> {
@@ -161,12 +182,15 @@ pub(super) fn failures(shmem: &Shmem, report: &Report, number: u32, name: &'stat
             Ok(())
         })?;
     }
-    for (send, operation) in [(0, Operation::WaitPackets), (1, Operation::PutPackets)] {
-        let (long, short) = (len as u64, len as u64 - 1);
+    let (long, short) = (len as u64, len as u64 - 1);
+    // What is sent is too long for the packets; what is waited for is too short for its target.
+    for (send, operation, target, source) in
+        [(0, Operation::WaitPackets, long, short), (1, Operation::PutPackets, short, long)]
+    {
         let expected = Expected {
             pe: Some(culprit),
-            expected: Some(short),
-            seen: Some(long),
+            expected: Some(target),
+            seen: Some(source),
             ..Expected::new(Cause::LengthMismatch, operation)
         };
         fails(shmem, report, "packets and data of different lengths are refused", name, expected, || {

@@ -62,7 +62,8 @@ macro_rules! steps {
 }
 steps!(u8 u32 u64);
 
-/// As [`packets_around`], through mailboxes.
+/// As [`packets_around`], through mailboxes, which are free again by a strong signal: `taken` here grows with the rounds that
+/// the next PE has taken.
 #[nvshmem_kernel]
 pub fn mail_around(
     shmem: Collective,
@@ -70,7 +71,7 @@ pub fn mail_around(
     src: Sym<[u32]>,
     small: Sym<Mailbox<u32, 97>>,
     large: Sym<Mailbox<u32, 1500>>,
-    taken: Sym<Packet<u32>>,
+    taken: Sym<Signal>,
     scope: u32,
     first: u64,
     rounds: u64,
@@ -93,13 +94,26 @@ pub fn mail_around(
                 s.put_mailbox(large, src, round, next);
                 s.wait_mailbox(dst, large, round);
             }
-            if s.is_leader() {
-                shmem.thread().p_packet(taken, 7, round, prev);
-                shmem.thread().wait_packet(taken, round);
-            }
-            s.sync();
+            s.signal(taken, SignalOp::Set(round), prev);
+            s.wait_reached(taken, round);
             round += 1;
         }
+    });
+}
+
+/// Elements that no packet has room for.
+#[nvshmem_kernel]
+pub fn wide_mail(
+    shmem: Collective,
+    dst: Sym<[u128]>,
+    src: Sym<[u128]>,
+    mail: Sym<Mailbox<u128, 3>>,
+    scope: u32,
+    pe: u32,
+) {
+    at_scope!(shmem, scope, |s| {
+        s.put_mailbox(mail, src, 1, pe);
+        s.wait_mailbox(dst, mail, 1);
     });
 }
 

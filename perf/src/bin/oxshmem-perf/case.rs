@@ -222,7 +222,7 @@ impl Test {
     /// Bytes of one element.
     pub(crate) fn element(self) -> u64 {
         match self {
-            Self::GBw | Self::GatherBw | Self::Gups => 8,
+            Self::GBw | Self::GatherBw | Self::Gups | Self::MailboxPingpong => 8,
             _ => 4,
         }
     }

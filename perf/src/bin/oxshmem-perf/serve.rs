@@ -83,9 +83,9 @@ impl Server<'_> {
         if let Err(failure) = say(&ready) {
             return Ok(Err(failure));
         }
-        for (line, seed) in stdin().lock().lines().zip(SEED..) {
+        for (line, seed) in stdin().lock().split(b'\n').zip(SEED..) {
             let line = match line {
-                Ok(line) => line,
+                Ok(line) => String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned(),
                 Err(why) => return Ok(Err(Failure::Io { what: "cannot read a request".into(), why })),
             };
             let outcome = match parse(&line) {

@@ -1,18 +1,15 @@
 //! The protocol, asked: a program that is started once, keeps its memory and answers requests, one line each. One that is
 //! silent for too long, or dies, is ended and asked no more.
 
-use crate::case::Case;
+use crate::case::{Case, Test};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fmt;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// How long a system may take to be ready: the first load of its kernels, and its memory.
-const START: Duration = Duration::from_secs(120);
 
 /// How long it may take to end by itself when nothing more is asked.
 const END: Duration = Duration::from_secs(10);
@@ -76,7 +73,7 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Starts a program and waits until it is ready. An answer may take `patience`.
+    /// Starts a program and waits until it is ready. That, and an answer, may take `patience`.
     pub(crate) fn start(name: Name, mut command: Command, patience: Duration) -> Result<Self, String> {
         let program = command.get_program().to_string_lossy().into_owned();
         // A group of its own: a system may be several processes, and all of them end with it.
@@ -90,8 +87,11 @@ impl System {
         let (ready, requests) = (Ready::default(), Some(requests));
         let mut system = Self { name, ready, child, requests, answers, patience };
         let line =
-            system.line(START).map_err(|why| format!("{name}: {program} {why} before it was ready"))?;
+            system.line(patience).map_err(|why| format!("{name}: {program} {why} before it was ready"))?;
         match parse_ready(&line) {
+            Some(ready) if name != Name::Ours && ready.name != name.to_string() => {
+                return Err(system.end(&format!("{program} says that it is {:?}", ready.name)));
+            }
             Some(ready) => system.ready = ready,
             None => return Err(system.end(&format!("said {line:?} where it should say that it is ready"))),
         }
@@ -100,7 +100,14 @@ impl System {
 
     /// Asks for a case.
     pub(crate) fn ask(&mut self, case: &Case) -> Answer {
+        // What it says without being asked would be taken for the next answer.
+        let unasked = self.answers.try_recv().ok();
         let Some(requests) = &mut self.requests else { return Answer::Gone };
+        if let Some(line) = unasked {
+            let why = self.end(&format!("said {line:?} without being asked"));
+            eprintln!("oxshmem-perf: {why}; its further columns stay empty");
+            return Answer::Gone;
+        }
         // What cannot be written is told by the answer that does not come.
         let _ = writeln!(requests, "{case}").and_then(|()| requests.flush());
         let line = match self.line(self.patience) {
@@ -110,7 +117,7 @@ impl System {
                 return Answer::Gone;
             }
         };
-        parse_answer(&line).unwrap_or_else(|| {
+        parse_answer(&line, case.test).unwrap_or_else(|| {
             let why = self.end(&format!("answered {line:?} to {case}"));
             eprintln!("oxshmem-perf: {why}; its further columns stay empty");
             Answer::Gone
@@ -168,11 +175,23 @@ impl Drop for System {
     }
 }
 
-/// Its lines, read by a thread that ends with them.
+/// The longest line of the protocol.
+const LONGEST: u64 = 4096;
+
+/// Its lines, read by a thread that ends with them, and with one that is too long.
 fn read(stdout: ChildStdout) -> Receiver<String> {
     let (sender, answers) = channel();
     thread::spawn(move || {
-        BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        let mut stdout = BufReader::new(stdout);
+        loop {
+            let mut line = Vec::new();
+            let whole =
+                (&mut stdout).take(LONGEST).read_until(b'\n', &mut line).is_ok() && line.ends_with(b"\n");
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if !whole || sender.send(text).is_err() {
+                return;
+            }
+        }
     });
     answers
 }
@@ -195,22 +214,28 @@ fn parse_ready(line: &str) -> Option<Ready> {
     (!ready.name.is_empty() && ready.gpus > 0).then_some(ready)
 }
 
-/// `ok ns=… checked=yes`, `no` or `error …`.
-fn parse_answer(line: &str) -> Option<Answer> {
+/// `ok ns=… checked=yes`, `no` or `error …`. Of a test that moves data an answer that is not checked is an error.
+fn parse_answer(line: &str, test: Test) -> Option<Answer> {
     if line == "no" {
         return Some(Answer::No);
     }
     if let Some(why) = line.strip_prefix("error") {
         return Some(Answer::Error(why.trim().to_owned()));
     }
-    let ns = line.strip_prefix("ok ")?.split_whitespace().find_map(|word| word.strip_prefix("ns="))?;
-    ns.parse().ok().filter(|ns: &f64| ns.is_finite() && *ns >= 0.0).map(Answer::Time)
+    let words = line.strip_prefix("ok ")?.split_whitespace();
+    let value = |key: &str| words.clone().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+    let ns = value("ns")?.parse().ok().filter(|ns| (0.0..1e15).contains(ns))?;
+    match value("checked")? {
+        "yes" => Some(Answer::Time(ns)),
+        "no" if matches!(test, Test::CopyBw | Test::Barrier | Test::Sync) => Some(Answer::Time(ns)),
+        "no" => Some(Answer::Error("it did not check its data".into())),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Test;
 
     fn shell(script: &str, patience: Duration) -> Result<System, String> {
         let mut command = Command::new("sh");

@@ -64,6 +64,8 @@ fn every_form_of_a_test_moves_right_data() {
         &["atomic-bw", "--op", "add", "--pattern", "spread"],
         &["atomic-lat", "--op", "fetch-add"],
         &["gups", "--updates", "7", "-b", "8", "-e", "8"],
+        &["gups", "--updates", "7", "--method", "aggregated", "-b", "64", "-e", "64"],
+        &["mailbox-pingpong", "-s", "warp", "-b", "8", "-e", "512"],
     ];
     for form in forms {
         let sizes: &[&str] = match form[0] {
@@ -146,7 +148,7 @@ fn what_cannot_be_is_refused_in_a_sentence() {
             &[("OXSHMEM_PES", "2"), ("OXSHMEM_HEAP", "1M")],
             "out of memory",
         ),
-        (&["gups", "--method", "aggregated"], TWO, "oxshmem has no such test"),
+        (&["mailbox-pingpong", "-b", "12", "-e", "12"], TWO, "8"),
         (
             &["put-bw", "--json", "/nonexistent/rows", "-b", "256", "-e", "256"],
             TWO,

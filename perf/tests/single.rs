@@ -65,7 +65,7 @@ fn every_form_of_a_test_moves_right_data() {
         &["atomic-lat", "--op", "fetch-add"],
         &["gups", "--updates", "7", "-b", "8", "-e", "8"],
         &["gups", "--updates", "7", "--method", "aggregated", "-b", "64", "-e", "64"],
-        &["mailbox-pingpong", "-s", "warp", "-b", "8", "-e", "512"],
+        &["mailbox-pingpong", "-s", "warp", "-b", "512", "-e", "512"],
     ];
     for form in forms {
         let sizes: &[&str] = match form[0] {

@@ -62,7 +62,7 @@ macro_rules! steps {
 }
 steps!(u8 u32 u64);
 
-/// As [`packets_around`], through mailboxes, which are free again by a strong signal: `taken` here grows with the rounds that
+/// As [`packets_around`](fn@packets_around), through mailboxes, which are free again by a strong signal: `taken` here grows with the rounds that
 /// the next PE has taken.
 #[nvshmem_kernel]
 pub fn mail_around(

@@ -27,7 +27,7 @@ pub fn atomic_add_bw(
     );
 }
 
-/// As [`atomic_add_bw`](fn@atomic_add_bw), fetching. The values are used, so that none of the atomics becomes one that returns nothing.
+/// As [`atomic_add_bw`](fn@atomic_add_bw), fetching. Each uses the value of the one before.
 #[nvshmem_kernel(max_block = 1024)]
 pub fn atomic_fetch_add_bw(
     shmem: Collective,
@@ -41,7 +41,8 @@ pub fn atomic_fetch_add_bw(
     let one = shmem.thread();
     let word = words.at(u64::from(stride) * thread::in_grid());
     let mut seen = 0;
-    let turn = || seen |= one.atomic_fetch_add(word, 1, pe);
+    // The top bit is never set: 1 is added, but not before the value is there.
+    let turn = || seen = one.atomic_fetch_add(word, 1 + (seen >> 63), pe);
     throughput(shmem, times, Turns { warmup, iters }, turn, || shmem.block().quiet());
     if seen == u64::MAX {
         shmem.local(times).set(1, seen);

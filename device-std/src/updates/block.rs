@@ -2,8 +2,9 @@
 
 use super::buffer::Peer;
 use super::entry::Carried;
-use super::inbox::{PRESENT, Shape};
+use super::inbox::PRESENT;
 use super::rounds::Trouble;
+use super::state::Updates;
 use super::{UpdateInbox, UpdateMemory, UpdateOp};
 use crate::abi::{Cause, Operation};
 use crate::arch::{Word, atomic};
@@ -27,36 +28,6 @@ pub struct Update<T> {
     pub value: T,
     /// The PE whose copy of the table it is.
     pub pe: u32,
-}
-
-/// A block's updates of words of all PEs' copies of one table. Made by [`updates`](Scoped::updates).
-#[must_use = "updates that no `finish` follows are lost, and their inbox is not usable again"]
-pub struct Updates<T: AtomicWord, O, C, const BATCH: usize, const PES: usize> {
-    pub(super) scope: Scoped<Block, C>,
-    pub(super) memory: UpdateMemory<T, BATCH, PES>,
-    /// The own copy of the table: address, words that an update may name, and heap offset for reports.
-    pub(super) table: u64,
-    pub(super) len: u64,
-    pub(super) offset: u64,
-    /// Heap offset of the block's part of the inbox.
-    pub(super) part: u64,
-    pub(super) shape: Shape,
-    /// The thread's number in the block, and how many there are.
-    pub(super) rank: u32,
-    pub(super) size: u32,
-    /// What stood in the `arrived` word of PE `looks_at` at the last call. It is looked at only in the next one, so that
-    /// no call waits for a load.
-    pub(super) ahead: u64,
-    looks_at: u32,
-    of: PhantomData<fn(O)>,
-}
-
-impl<T: AtomicWord, O, C, const BATCH: usize, const PES: usize> core::fmt::Debug
-    for Updates<T, O, C, BATCH, PES>
-{
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Updates({:?}, table of {} at {:#x})", self.memory, self.len, self.offset)
-    }
 }
 
 impl<C: Context> Scoped<Block, C> {

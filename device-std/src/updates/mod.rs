@@ -33,6 +33,7 @@
 //! | `inbox` | the inbox's handle and layout |
 //! | `buffer` | the layout of shared memory |
 //! | `block` | `updates`, `add`, `finish` |
+//! | `state` | what a block knows meanwhile |
 //! | `rounds` | sending and applying |
 
 mod block;
@@ -41,10 +42,12 @@ pub(crate) mod entry;
 mod inbox;
 mod operation;
 mod rounds;
+mod state;
 
-pub use block::{Update, Updates};
+pub use block::Update;
 pub use buffer::{UpdateBuffer, UpdateMemory};
 #[doc(hidden)]
 pub use inbox::Shape;
 pub use inbox::UpdateInbox;
 pub use operation::{Add, And, Or, UpdateOp, Xor};
+pub use state::Updates;

@@ -9,10 +9,10 @@
 //! | vote whether somebody waits for more; if nothing moved, owners poll | all |
 
 use super::UpdateOp;
-use super::block::Updates;
 use super::buffer::{FROM_IT, Peer, TO_IT};
 use super::entry::Carried;
 use super::inbox::{COUNT, LAST, PRESENT};
+use super::state::Updates;
 use crate::abi::{Cause, Cmp, Operation};
 use crate::arch::{Word, atomic, order};
 use crate::atomic::AtomicWord;

@@ -5,7 +5,7 @@ use crate::case::{Case, Key, Test, Unit};
 use crate::cli::Compare;
 use crate::error::Failure;
 use crate::plot::{Plot, Series};
-use crate::record::{Circumstances, Record, summary};
+use crate::record::{Circumstances, Record, Value, summary};
 use crate::report;
 use crate::rows::{self, Bound, Place, Row};
 use crate::stats;
@@ -19,15 +19,6 @@ use std::time::{Duration, Instant};
 
 /// Runs of the two sizes that a slope is taken from.
 const SLOPE_RUNS: u32 = 3;
-
-/// What came out of some cases of a system: the best one's.
-#[derive(Clone, Debug)]
-pub(crate) struct Value {
-    pub(crate) median: f64,
-    /// The least and the greatest run.
-    pub(crate) spread: (f64, f64),
-    pub(crate) case: Case,
-}
 
 /// Compares as `options` ask.
 pub(crate) fn compare(options: &Compare) -> Result<(), Failure> {

@@ -1,9 +1,17 @@
 //! What a comparison tells: one JSON object per bar as it is measured, and a table at the end.
 
-use crate::case::Unit;
-use crate::compare::Value;
+use crate::case::{Case, Unit};
 use crate::rows::Bound;
 use serde_json::json;
+
+/// What came out of some cases of a system: the best one's.
+#[derive(Clone, Debug)]
+pub(crate) struct Value {
+    pub(crate) median: f64,
+    /// The least and the greatest run.
+    pub(crate) spread: (f64, f64),
+    pub(crate) case: Case,
+}
 
 /// A measured bar, or a row without one.
 #[derive(Clone, Debug)]

@@ -19,9 +19,10 @@ use crate::context::{Context, MayWait, Shmem};
 use crate::copy::{self, Space};
 use crate::fault::Fault;
 use crate::poll::{Polled, Until, poll, poll_until};
-use crate::scope::{Scope, Scoped, Thread};
+use crate::scope::{Scope, Scoped, Thread, Width};
 use crate::seam;
 use crate::sym::{self, Data, Sym, Symmetric};
+use crate::thread as indices;
 use bytemuck::Pod;
 use core::convert::Infallible;
 use core::marker::PhantomData;
@@ -167,23 +168,28 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let (from, len) = source.resolve(self.shmem(), Operation::PutPackets);
         self.same_length(target.len(), len, target.offset(), pe, Operation::PutPackets);
         self.sync();
-        let (step, mut i) = (self.size(), self.rank());
-        // SAFETY: every number is less than `len`, which both sides have.
-        unsafe {
-            while i + 3 * step < len {
-                let (a, b) = (load::<B::Space, T>(from, i), load::<B::Space, T>(from, i + step));
-                let (c, d) =
-                    (load::<B::Space, T>(from, i + 2 * step), load::<B::Space, T>(from, i + 3 * step));
-                V16::store_relaxed(to + i * BYTES, V16(a, round));
-                V16::store_relaxed(to + (i + step) * BYTES, V16(b, round));
-                V16::store_relaxed(to + (i + 2 * step) * BYTES, V16(c, round));
-                V16::store_relaxed(to + (i + 3 * step) * BYTES, V16(d, round));
-                i += 4 * step;
+        let mut share = Share::new(self.scope, len);
+        if share.is_one_each() {
+            if share.has_some() {
+                // SAFETY: the numbers of a share are less than `len`, which both sides have.
+                unsafe {
+                    let a = load::<B::Space, T>(from, share.at(0));
+                    share.own(0, |i| V16::store_relaxed(to + i * BYTES, V16(a, round)));
+                }
             }
-            while i < len {
-                V16::store_relaxed(to + i * BYTES, V16(load::<B::Space, T>(from, i), round));
-                i += step;
+            self.sync();
+            return;
+        }
+        while share.has_some() {
+            // SAFETY: as above.
+            unsafe {
+                let [a, b, c, d] = share.four().map(|i| load::<B::Space, T>(from, i));
+                share.own(0, |i| V16::store_relaxed(to + i * BYTES, V16(a, round)));
+                share.own(1, |i| V16::store_relaxed(to + i * BYTES, V16(b, round)));
+                share.own(2, |i| V16::store_relaxed(to + i * BYTES, V16(c, round)));
+                share.own(3, |i| V16::store_relaxed(to + i * BYTES, V16(d, round)));
             }
+            share.advance();
         }
         self.sync();
     }
@@ -204,43 +210,113 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             crate::fault::fail(shmem, Fault { expected: len, seen: packets.len(), ..fault });
         }
         self.sync();
-        let (step, mut i) = (self.size(), self.rank());
+        let mut share = Share::new(self.scope, len);
         let mut until = Until::within(shmem.abi.deadline);
         let mut polled = Polled::Held;
-        while i + 3 * step < len && matches!(polled, Polled::Held) {
-            // SAFETY: these four numbers are less than `len`, which both sides have.
-            polled = poll_until(shmem, &mut until, || unsafe {
-                let (a, b) = (packet(from, i), packet(from, i + step));
-                let (c, d) = (packet(from, i + 2 * step), packet(from, i + 3 * step));
-                let here = (a.1 == round) & (b.1 == round) & (c.1 == round) & (d.1 == round);
-                if here {
-                    store::<B::Space, T>(to, i, a.0);
-                    store::<B::Space, T>(to, i + step, b.0);
-                    store::<B::Space, T>(to, i + 2 * step, c.0);
-                    store::<B::Space, T>(to, i + 3 * step, d.0);
-                }
-                (here, 0)
-            });
-            if matches!(polled, Polled::Held) {
-                i += 4 * step;
+        if share.is_one_each() {
+            if share.has_some() {
+                // SAFETY: the numbers of a share are less than `len`, which both sides have.
+                polled = poll_until(shmem, &mut until, || unsafe {
+                    let V16(data, seen) = packet(from, share.at(0));
+                    if seen == round {
+                        share.own(0, |i| store::<B::Space, T>(to, i, data));
+                    }
+                    (seen == round, seen)
+                });
             }
+            let at = packets.offset() + share.at(0) * BYTES;
+            self.scope.join(shmem, polled, missing(shmem, at, round));
+            return;
         }
-        // The rest; and if one of four is missing, which.
-        while i < len && !matches!(polled, Polled::Aborted) {
+        while share.has_some() {
             // SAFETY: as above.
             polled = poll_until(shmem, &mut until, || unsafe {
-                let V16(data, seen) = packet(from, i);
-                if seen == round {
-                    store::<B::Space, T>(to, i, data);
+                let [a, b, c, d] = share.four().map(|i| packet(from, i));
+                let here = (a.1 == round) & (b.1 == round) & (c.1 == round) & (d.1 == round);
+                if here {
+                    share.own(0, |i| store::<B::Space, T>(to, i, a.0));
+                    share.own(1, |i| store::<B::Space, T>(to, i, b.0));
+                    share.own(2, |i| store::<B::Space, T>(to, i, c.0));
+                    share.own(3, |i| store::<B::Space, T>(to, i, d.0));
                 }
-                (seen == round, seen)
+                (here, 0)
             });
             if !matches!(polled, Polled::Held) {
                 break;
             }
-            i += step;
+            share.advance();
         }
-        self.scope.join(shmem, polled, missing(shmem, packets.offset() + i * BYTES, round));
+        let mut absent = share.at(0);
+        if matches!(polled, Polled::Expired(_)) {
+            // Of four, the first that is missing.
+            for k in (0..4).rev() {
+                // SAFETY: as above.
+                let V16(_, seen) = unsafe { packet(from, share.at(k)) };
+                if seen != round {
+                    (absent, polled) = (share.at(k), Polled::Expired(seen));
+                }
+            }
+        }
+        self.scope.join(shmem, polled, missing(shmem, packets.offset() + absent * BYTES, round));
+    }
+}
+
+/// The numbers less than `len` that a thread of a scope has to do with, four at a time: its rank, and every scope's size
+/// after it. A thread that has none, in a warp where another has, looks at the last with it: a warp that stays together
+/// is a tenth of a microsecond ahead of one that comes apart.
+struct Share {
+    len: u64,
+    step: u64,
+    /// The next number.
+    next: u64,
+    /// That of the first thread of the warp.
+    first: u64,
+}
+
+impl Share {
+    #[inline(always)]
+    fn new<S: Scope>(scope: S, len: u64) -> Self {
+        let lane = if matches!(S::WIDTH, Width::One) { 0 } else { indices::in_block() & 31 };
+        let next = scope.rank();
+        Self { len, step: scope.size(), next, first: next - u64::from(lane) }
+    }
+
+    /// Whether the thread's warp has any left.
+    #[inline(always)]
+    fn has_some(&self) -> bool {
+        self.first < self.len
+    }
+
+    /// Whether no thread of the scope has more than one.
+    #[inline(always)]
+    fn is_one_each(&self) -> bool {
+        self.len <= self.step
+    }
+
+    /// The `k`-th from here, or the last of all. There is one.
+    #[inline(always)]
+    fn at(&self, k: u64) -> u64 {
+        (self.next + k * self.step).min(self.len.saturating_sub(1))
+    }
+
+    #[inline(always)]
+    fn four(&self) -> [u64; 4] {
+        [self.at(0), self.at(1), self.at(2), self.at(3)]
+    }
+
+    /// Calls `f` with the `k`-th from here, if that is the thread's own.
+    #[inline(always)]
+    fn own(&self, k: u64, f: impl FnOnce(u64)) {
+        let i = self.next + k * self.step;
+        if i < self.len {
+            f(i);
+        }
+    }
+
+    #[inline(always)]
+    fn advance(&mut self) {
+        self.next += 4 * self.step;
+        self.first += 4 * self.step;
     }
 }
 

@@ -49,8 +49,16 @@ fn around<T: Element + Step>(
     let taken = bench.shmem.alloc_packets::<u32>(1)?;
     let mut first = 1;
     for (number, name) in bench.scopes() {
-        for (len, config) in [(0, TWO_BLOCKS), (1, TWO_BLOCKS), (7, RAGGED), (32, RAGGED), (1003, TWO_BLOCKS)]
-        {
+        for (len, config) in [
+            (0, TWO_BLOCKS),
+            (1, TWO_BLOCKS),
+            (2, RAGGED),
+            (7, RAGGED),
+            (32, RAGGED),
+            (33, TWO_BLOCKS),
+            (131, RAGGED),
+            (1003, TWO_BLOCKS),
+        ] {
             let (dst, src) = (bench.shmem.alloc_zeroed::<T>(len)?, bench.shmem.alloc_zeroed::<T>(len)?);
             let packets = bench.shmem.alloc_packets::<T>(len)?;
             src.write(&(0..len).map(|i| T::value(me, i, first as u32)).collect::<Vec<_>>())?;

@@ -272,6 +272,7 @@ fn perf(device: Device) -> impl Iterator<Item = Step> {
         ("g-lat", ""),
         ("signal-pingpong", ""),
         ("put-signal-pingpong", LATENCIES),
+        ("mailbox-pingpong", "-b 8 -e 512 -f 8"),
         ("atomic-bw", ""),
         ("atomic-lat", ""),
         ("barrier", ""),

@@ -8,14 +8,13 @@
 //! The length stands in the type, so that both sides choose alike, at compile time.
 
 use super::{Destination, Packet, Source, packet};
-use crate::abi::{Cause, Cmp, Operation};
+use crate::abi::{Cmp, Operation};
 use crate::arch::Word;
 use crate::context::{Context, MayWait};
 use crate::copy::GlobalSpace;
-use crate::fault::{Fault, fail};
-use crate::poll::{Polled, acquire, poll};
 use crate::scope::{Scope, Scoped};
 use crate::seam;
+use crate::signal::Signal;
 use crate::sym::{self, Data, Sym, Symmetric};
 use bytemuck::Pod;
 use core::convert::Infallible;
@@ -112,22 +111,9 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         }
         let from = shmem.own_address(mailbox.span(), Operation::WaitPackets);
         let (to, len) = target.resolve(shmem, Operation::WaitPackets);
-        let fault = Fault::new(Cause::Deadline, Operation::WaitPackets);
-        let fault = Fault { peer: shmem.my_pe(), offset: mailbox.offset(), ..fault };
-        if len != N as u64 {
-            fail(shmem, Fault { cause: Cause::LengthMismatch, expected: len, seen: N as u64, ..fault });
-        }
-        let mut polled = Polled::Held;
-        if self.scope.polls() {
-            polled = poll(shmem, shmem.abi.deadline, || {
-                // SAFETY: the mailbox's round, a mapped, aligned word that only atomic accesses reach.
-                let seen = unsafe { u64::load_relaxed(from) };
-                (seen == round, seen)
-            });
-            // SAFETY: as above.
-            unsafe { acquire::<u64>(from) };
-        }
-        self.scope.join(shmem, polled, Fault { cmp: Cmp::Eq as u32, expected: round, ..fault });
+        packet::takes(shmem, len, N as u64, mailbox.offset());
+        let arrived = mailbox.retyped::<Signal>(());
+        self.wait(arrived, Operation::WaitPackets, Cmp::Eq, round, |seen| seen == round);
         // SAFETY: the mailbox's data, and a target of the same length.
         unsafe { self.transfer::<B::Space, GlobalSpace, T>(to, from + DATA, len * size_of::<T>() as u64) };
         self.sync();

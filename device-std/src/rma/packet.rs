@@ -17,7 +17,7 @@ use crate::abi::{Cause, Cmp, Operation};
 use crate::arch::{V16, Word};
 use crate::context::{Context, MayWait, Shmem};
 use crate::copy::{self, Space};
-use crate::fault::Fault;
+use crate::fault::{Fault, fail};
 use crate::poll::{Polled, Until, poll, poll_until};
 use crate::scope::{Scope, Scoped, Thread, Width};
 use crate::seam;
@@ -204,11 +204,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let shmem = self.shmem();
         let from = shmem.own_address(packets.span(), Operation::WaitPackets);
         let (to, len) = target.resolve(shmem, Operation::WaitPackets);
-        if len != packets.len() {
-            let fault = Fault::new(Cause::LengthMismatch, Operation::WaitPackets);
-            let fault = Fault { peer: shmem.my_pe(), offset: packets.offset(), ..fault };
-            crate::fault::fail(shmem, Fault { expected: len, seen: packets.len(), ..fault });
-        }
+        takes(shmem, len, packets.len(), packets.offset());
         self.sync();
         let mut share = Share::new(self.scope, len);
         let mut until = Until::within(shmem.abi.deadline);
@@ -317,6 +313,15 @@ impl Share {
     fn advance(&mut self) {
         self.next += 4 * self.step;
         self.first += 4 * self.step;
+    }
+}
+
+/// Ends the calling thread unless a target of `target` elements takes what is awaited at `offset`, of `awaited` elements.
+#[inline(always)]
+pub(super) fn takes(shmem: Shmem, target: u64, awaited: u64, offset: u64) {
+    if target != awaited {
+        let fault = Fault::new(Cause::LengthMismatch, Operation::WaitPackets);
+        fail(shmem, Fault { peer: shmem.my_pe(), offset, expected: target, seen: awaited, ..fault });
     }
 }
 

@@ -100,8 +100,9 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         self.scope.agree(shmem, answer)
     }
 
+    /// Waits until this PE's own `word` holds what is expected, and acquires it.
     #[inline(always)]
-    fn wait<W: WaitWord>(
+    pub(crate) fn wait<W: WaitWord>(
         self,
         word: Sym<W>,
         operation: Operation,

@@ -75,6 +75,34 @@ pub fn atomic_lat(
     }
 }
 
+/// The calling thread's random updates of words of all PEs' tables.
+struct Random {
+    state: u64,
+    /// Words of a PE's table.
+    len: u64,
+    words: u64,
+    /// All values so far.
+    sum: u64,
+}
+
+impl Random {
+    #[inline(always)]
+    fn new(shmem: Collective, table: Sym<[Atomic<u64>]>, seed: u64) -> Self {
+        let state = mix(seed ^ (thread::in_grid() << 8 | u64::from(shmem.my_pe())));
+        let len = table.len();
+        Self { state, len, words: len * u64::from(shmem.n_pes()), sum: 0 }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> Update<u64> {
+        self.state = mix(self.state.wrapping_add(0x9e37_79b9_7f4a_7c15));
+        self.sum = self.sum.wrapping_add(self.state);
+        let word = self.state % self.words;
+        let pe = word / self.len;
+        Update { index: word - pe * self.len, value: self.state, pe: pe as u32 }
+    }
+}
+
 /// Every thread adds random values to random words of all PEs' tables, `updates` times after `warmup` untimed ones, then
 /// what it has added to `added` here.
 #[nvshmem_kernel(max_block = 1024)]
@@ -87,19 +115,13 @@ pub fn gups(
     updates: u32,
     warmup: u32,
 ) {
-    let one = shmem.thread();
-    let words = table.len() * u64::from(shmem.n_pes());
-    let mut random = mix(seed ^ (thread::in_grid() << 8 | u64::from(shmem.my_pe())));
-    let mut sum = 0u64;
+    let (one, mut random) = (shmem.thread(), Random::new(shmem, table, seed));
     let turn = || {
-        random = mix(random.wrapping_add(0x9e37_79b9_7f4a_7c15));
-        let word = random % words;
-        let pe = word / table.len();
-        one.atomic_add(table.at(word - pe * table.len()), random, pe as u32);
-        sum = sum.wrapping_add(random);
+        let Update { index, value, pe } = random.next();
+        one.atomic_add(table.at(index), value, pe);
     };
     throughput(shmem, times, Turns { warmup, iters: updates }, turn, || shmem.block().quiet());
-    one.atomic_add(added, sum, shmem.my_pe());
+    one.atomic_add(added, random.sum, shmem.my_pe());
 }
 
 /// Updates to one PE that a block collects before it sends them.
@@ -128,19 +150,13 @@ pub fn gups_aggregated(
     updates: u32,
 ) {
     let (one, grid) = (shmem.thread(), shmem.grid());
-    let words = table.len() * u64::from(shmem.n_pes());
-    let mut random = mix(seed ^ (thread::in_grid() << 8 | u64::from(shmem.my_pe())));
-    let mut sum = 0u64;
+    let mut random = Random::new(shmem, table, seed);
     let mut buffer = shmem.block().updates(Bins::of(shmem).buffer, updates::Add, table, inbox);
     grid.sync();
     let start = clock::nanoseconds();
     let mut i = 0;
     while i < updates {
-        random = mix(random.wrapping_add(0x9e37_79b9_7f4a_7c15));
-        let word = random % words;
-        let pe = word / table.len();
-        buffer.add(Some(Update { index: word - pe * table.len(), value: random, pe: pe as u32 }));
-        sum = sum.wrapping_add(random);
+        buffer.add(Some(random.next()));
         i += 1;
     }
     buffer.finish();
@@ -148,5 +164,5 @@ pub fn gups_aggregated(
     if thread::in_grid() == 0 {
         shmem.local(times).set(0, clock::nanoseconds() - start);
     }
-    one.atomic_add(added, sum, shmem.my_pe());
+    one.atomic_add(added, random.sum, shmem.my_pe());
 }

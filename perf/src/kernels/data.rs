@@ -47,49 +47,42 @@ pub mod found {
     pub const WORDS: usize = 2;
 }
 
-/// Element `i` of the own `data` becomes that of the pattern of `seed`.
-#[nvshmem_kernel(instances(u32, u64))]
-pub fn fill<T: Pattern>(shmem: Shmem, data: Sym<[T]>, seed: u32) {
+/// Every element of the own `data` becomes what `value` says of its number, by the whole grid.
+#[inline(always)]
+fn set_each<T: Pod>(shmem: Shmem, data: Sym<[T]>, value: impl Fn(u64) -> T) {
     let own = shmem.local(data);
     let mut i = thread::in_grid();
     while i < own.len() {
-        own.set(i, T::element(seed, i));
+        own.set(i, value(i));
         i += thread::per_grid();
     }
+}
+
+/// Element `i` of the own `data` becomes that of the pattern of `seed`.
+#[nvshmem_kernel(instances(u32, u64))]
+pub fn fill<T: Pattern>(shmem: Shmem, data: Sym<[T]>, seed: u32) {
+    set_each(shmem, data, |i| T::element(seed, i));
 }
 
 /// Poisons the own `data`.
 #[nvshmem_kernel(instances(u32, u64))]
 pub fn poison<T: Pattern>(shmem: Shmem, data: Sym<[T]>) {
-    let own = shmem.local(data);
-    let mut i = thread::in_grid();
-    while i < own.len() {
-        own.set(i, T::POISON);
-        i += thread::per_grid();
-    }
+    set_each(shmem, data, |_| T::POISON);
 }
 
 /// Element `i` of the own `data` becomes the number of the next one, the last one's is 0.
 #[nvshmem_kernel]
 pub fn chain(shmem: Shmem, data: Sym<[u64]>) {
-    let own = shmem.local(data);
-    let mut i = thread::in_grid();
-    while i < own.len() {
-        own.set(i, if i + 1 == own.len() { 0 } else { i + 1 });
-        i += thread::per_grid();
-    }
+    set_each(shmem, data, |i| if i + 1 == data.len() { 0 } else { i + 1 });
 }
 
 /// The numbers that a gather reads: their own, or (`random` not 0) any less than their count, fixed by `seed`.
 #[nvshmem_kernel]
 pub fn number(shmem: Shmem, indices: Sym<[u32]>, seed: u32, random: u32) {
-    let own = shmem.local(indices);
-    let mut i = thread::in_grid();
-    while i < own.len() {
-        let index = if random != 0 { u64::element(seed, i) % own.len() } else { i };
-        own.set(i, index as u32);
-        i += thread::per_grid();
-    }
+    set_each(shmem, indices, |i| {
+        let index = if random != 0 { u64::element(seed, i) % indices.len() } else { i };
+        index as u32
+    });
 }
 
 /// Compares the own `target` with `count` elements of the pattern of `seed` from element `first` on; behind them it is
@@ -104,14 +97,9 @@ pub fn check<T: Pattern>(
     result: Sym<[Atomic<u64>]>,
 ) {
     let own = shmem.local(target);
-    let mut wrong = Wrong::default();
-    let mut i = thread::in_grid();
-    while i < own.len() {
-        let expected = if i < count { T::element(seed, first + i) } else { T::POISON };
-        wrong.note(i, own.get(i) == expected);
-        i += thread::per_grid();
-    }
-    wrong.report(shmem, result);
+    check_each(shmem, own.len(), result, |i| {
+        own.get(i) == if i < count { T::element(seed, first + i) } else { T::POISON }
+    });
 }
 
 /// Compares the own `target` with the elements of the pattern of `seed` that `indices` names.
@@ -124,14 +112,9 @@ pub fn check_gathered(
     result: Sym<[Atomic<u64>]>,
 ) {
     let (own, indices) = (shmem.local(target), shmem.local(indices));
-    let mut wrong = Wrong::default();
-    let mut i = thread::in_grid();
-    while i < own.len() {
-        let holds = if i < indices.len() { u64::element(seed, indices.get(i).into()) } else { u64::POISON };
-        wrong.note(i, own.get(i) == holds);
-        i += thread::per_grid();
-    }
-    wrong.report(shmem, result);
+    check_each(shmem, own.len(), result, |i| {
+        own.get(i) == if i < indices.len() { u64::element(seed, indices.get(i).into()) } else { u64::POISON }
+    });
 }
 
 /// Compares the own `words`: every `stride`-th one of the first `count` such is `each`, the others are 0. A stride of 0
@@ -146,15 +129,10 @@ pub fn check_words(
     result: Sym<[Atomic<u64>]>,
 ) {
     let one = shmem.thread();
-    let mut wrong = Wrong::default();
-    let mut i = thread::in_grid();
-    while i < words.len() {
+    check_each(shmem, words.len(), result, |i| {
         let counts = if stride == 0 { i == 0 } else { i.is_multiple_of(stride) && i / stride < count };
-        let expected = if counts { each } else { 0 };
-        wrong.note(i, one.atomic_fetch(words.at(i), shmem.my_pe()) == expected);
-        i += thread::per_grid();
-    }
-    wrong.report(shmem, result);
+        one.atomic_fetch(words.at(i), shmem.my_pe()) == if counts { each } else { 0 }
+    });
 }
 
 /// Adds all of the own `words` to `sum` here.
@@ -169,28 +147,20 @@ pub fn sum(shmem: Shmem, words: Sym<[Atomic<u64>]>, sum: Sym<Atomic<u64>>) {
     one.atomic_add(sum, total, shmem.my_pe());
 }
 
-/// What one thread found.
-#[derive(Default)]
-struct Wrong {
-    count: u64,
-    at: u64,
-}
-
-impl Wrong {
-    #[inline(always)]
-    fn note(&mut self, i: u64, right: bool) {
-        if !right {
-            self.count += 1;
-            self.at = i;
+/// Counts in `result` the numbers less than `len` that are not `right`, by the whole grid.
+#[inline(always)]
+fn check_each(shmem: Shmem, len: u64, result: Sym<[Atomic<u64>]>, right: impl Fn(u64) -> bool) {
+    let (mut wrong, mut at) = (0, 0);
+    let mut i = thread::in_grid();
+    while i < len {
+        if !right(i) {
+            (wrong, at) = (wrong + 1, i);
         }
+        i += thread::per_grid();
     }
-
-    #[inline(always)]
-    fn report(self, shmem: Shmem, result: Sym<[Atomic<u64>]>) {
-        if self.count > 0 {
-            let (one, me) = (shmem.thread(), shmem.my_pe());
-            one.atomic_add(result.at(found::WRONG as u64), self.count, me);
-            one.atomic_set(result.at(found::WHERE as u64), self.at, me);
-        }
+    if wrong > 0 {
+        let (one, me) = (shmem.thread(), shmem.my_pe());
+        one.atomic_add(result.at(found::WRONG as u64), wrong, me);
+        one.atomic_set(result.at(found::WHERE as u64), at, me);
     }
 }

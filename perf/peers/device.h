@@ -150,6 +150,19 @@ __device__ __forceinline__ void timed(const Args &args, Once once, Quiet quiet, 
     }
 }
 
+// Round trips: PE 0 sends first. The value grows by one a round.
+template <class Send, class Receive>
+__device__ __forceinline__ void round_trips(const Args &args, Send send, Receive receive) {
+    timed<true>(
+        args,
+        [&](Grid &, u64 round) {
+            if (args.pe == 0) send(round + 1);
+            receive(round + 1);
+            if (args.pe == 1) send(round + 1);
+        },
+        [] {}, [] {});
+}
+
 // ---- the share of a part ----
 
 struct Share {

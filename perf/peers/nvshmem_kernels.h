@@ -183,22 +183,10 @@ __global__ void g_lat(const Args args) {
 
 // ---- round trips ----
 
-template <class Send, class Receive>
-__device__ __forceinline__ void round_trips(const Args &args, Send send, Receive receive) {
-    device::timed<true>(
-        args,
-        [&](device::Grid &, u64 round) {
-            if (args.pe == 0) send(round + 1);
-            receive(round + 1);
-            if (args.pe == 1) send(round + 1);
-        },
-        [] {}, [] {});
-}
-
 // `kStrong`: the signal also orders what this PE put before.
 template <bool kStrong>
 __global__ void signal_pingpong(const Args args) {
-    round_trips(
+    device::round_trips(
         args,
         [&](u64 value) {
             if (kStrong) nvshmem_fence();
@@ -209,7 +197,7 @@ __global__ void signal_pingpong(const Args args) {
 
 template <u32 kScope>
 __global__ void __launch_bounds__(1024, 1) put_signal_pingpong(const Args args) {
-    round_trips(
+    device::round_trips(
         args,
         [&](u64 value) { put_signal_nbi<kScope>(args.target, args.source, args.bytes, args.signals, value, other(args)); },
         [&](u64 value) {

@@ -181,22 +181,9 @@ __global__ void g_lat(const Args args) {
 
 // ---- round trips ----
 
-// PE 0 sends first. `value` grows by one a round.
-template <class Send, class Receive>
-__device__ __forceinline__ void round_trips(const Args &args, Send send, Receive receive) {
-    device::timed<true>(
-        args,
-        [&](device::Grid &, u64 round) {
-            if (args.pe == 0) send(round + 1);
-            receive(round + 1);
-            if (args.pe == 1) send(round + 1);
-        },
-        [] {}, [] {});
-}
-
 template <bool kStrong>
 __global__ void signal_pingpong(const Args args) {
-    round_trips(
+    device::round_trips(
         args,
         [&](u64 value) {
             if (kStrong) store_release(args.peer_signals, value);
@@ -211,7 +198,7 @@ __global__ void signal_pingpong(const Args args) {
 template <int kInflight>
 __global__ void __launch_bounds__(1024, 1) put_signal_pingpong(const Args args) {
     const Work mine = whole(args);
-    round_trips(
+    device::round_trips(
         args,
         [&](u64 value) {
             copy<kInflight>(args.peer_target, args.source, mine.bytes, mine.first, mine.step);
@@ -235,7 +222,7 @@ __global__ void __launch_bounds__(1024, 1) mailbox_pingpong(const Args args) {
     const ulonglong2 *inbox = (const ulonglong2 *)args.target;
     const u64 *source = (const u64 *)args.source;
     u64 *kept = (u64 *)(args.target + args.outcome_at);
-    round_trips(
+    device::round_trips(
         args,
         [&](u64 value) {
             for (u64 i = threadIdx.x; i < count; i += kTogether * step) {

@@ -3,10 +3,10 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
+use time::OffsetDateTime;
 
 use crate::machine::Machine;
 use crate::process::{self, Finished};
@@ -119,14 +119,13 @@ fn objects(step: &Step, stdout: &str) -> Result<Vec<Row>> {
 }
 
 /// Runs a comparison of the benchmark suite against the programs in `peers`, with the programs in `programs`. It prints
-/// its rows, and adds them to `out`.
+/// its rows, and adds them to `out`, with the commit that it finds in the bundle's MANIFEST.
 ///
 /// # Errors
 /// If there are no peers, or it fails.
 pub fn compare(
     programs: &Path,
     machine: &Machine,
-    commit: &str,
     part: Part,
     out: Option<&Path>,
     (suite, peers): (&str, &Path),
@@ -139,7 +138,7 @@ pub fn compare(
         );
     }
     let mut command = start::command(&programs.join(steps::PERF));
-    command.arg("compare").args(["--suite", suite, "--commit", commit]).arg("--peers").arg(peers);
+    command.arg("compare").args(["--suite", suite]).arg("--peers").arg(peers);
     command.args(["--part", &format!("{}/{}", part.index, part.of)]);
     if let Some(out) = out {
         command.arg("--out").arg(out);
@@ -176,22 +175,11 @@ fn record(step: &Step, row: &Row, machine: &Machine, commit: &str) -> Value {
 
 /// Today in UTC, as in `2026-01-31`.
 pub fn date() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (year, month, day) = civil(seconds / 86_400);
-    format!("{year:04}-{month:02}-{day:02}")
+    shown(OffsetDateTime::now_utc())
 }
 
-/// Year, month and day of a day counted from 1970-01-01 (H. Hinnant, "chrono-compatible low-level date algorithms",
-/// `civil_from_days`, for days from 1970 on).
-fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year + u64::from(month <= 2), month, day)
+fn shown(moment: OffsetDateTime) -> String {
+    moment.date().to_string()
 }
 
 #[cfg(test)]
@@ -242,9 +230,9 @@ mod tests {
     #[test]
     fn days_become_dates() {
         for (days, date) in
-            [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (11_016, (2000, 2, 29)), (20_454, (2026, 1, 1))]
+            [(0, "1970-01-01"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_454, "2026-01-01")]
         {
-            assert_eq!(civil(days), date);
+            assert_eq!(shown(OffsetDateTime::UNIX_EPOCH + time::Duration::days(days)), date);
         }
     }
 }

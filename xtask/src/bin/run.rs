@@ -73,11 +73,11 @@ fn run(what: What) -> Result<()> {
         What::Demo => run(&steps::demo(&machine), Part::WHOLE)?,
         What::Test { part } => run(&steps::test(&machine), part)?,
         What::Bench { part, out, suite, peers } => {
-            let commit = bundle::manifest_value(folder, "commit").unwrap_or_else(|| "unknown".to_owned());
             if let Some(suite) = suite {
                 let peers = peers.unwrap_or_else(|| folder.join("peers"));
-                return bench::compare(&programs, &machine, &commit, part, out.as_deref(), (&suite, &peers));
+                return bench::compare(&programs, &machine, part, out.as_deref(), (&suite, &peers));
             }
+            let commit = bundle::manifest_value(folder, "commit").unwrap_or_else(|| "unknown".to_owned());
             bench::bench(&programs, &machine, &commit, part, out.as_deref())?
         }
         What::ProbeGpus => return Ok(()),

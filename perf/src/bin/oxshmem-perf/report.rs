@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use time::OffsetDateTime;
 
 /// A measured case.
 #[derive(Clone, Debug)]
@@ -90,26 +90,11 @@ pub(crate) fn add(file: &mut File, line: &Value) -> Result<(), Failure> {
 
 /// Today in UTC, as in `2026-01-31`.
 pub(crate) fn date() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (year, month, day) = day_of(seconds / 86_400);
-    format!("{year:04}-{month:02}-{day:02}")
+    shown(OffsetDateTime::now_utc())
 }
 
-/// Year, month and day of a day counted from 1970-01-01.
-fn day_of(mut days: u64) -> (u64, u64, u64) {
-    let leap = |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
-    let mut year = 1970;
-    while days >= 365 + u64::from(leap(year)) {
-        days -= 365 + u64::from(leap(year));
-        year += 1;
-    }
-    let months = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut month = 0;
-    while days >= months[month] {
-        days -= months[month];
-        month += 1;
-    }
-    (year, month as u64 + 1, days + 1)
+fn shown(moment: OffsetDateTime) -> String {
+    moment.date().to_string()
 }
 
 #[cfg(test)]
@@ -158,9 +143,9 @@ mod tests {
     #[test]
     fn days_become_dates() {
         for (days, date) in
-            [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (11_016, (2000, 2, 29)), (20_454, (2026, 1, 1))]
+            [(0, "1970-01-01"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_454, "2026-01-01")]
         {
-            assert_eq!(day_of(days), date);
+            assert_eq!(shown(OffsetDateTime::UNIX_EPOCH + time::Duration::days(days)), date);
         }
     }
 }

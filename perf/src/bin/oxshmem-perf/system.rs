@@ -104,24 +104,15 @@ impl System {
         let unasked = self.answers.try_recv().ok();
         let Some(requests) = &mut self.requests else { return Answer::Gone };
         if let Some(line) = unasked {
-            let why = self.end(&format!("said {line:?} without being asked"));
-            eprintln!("oxshmem-perf: {why}; its further columns stay empty");
-            return Answer::Gone;
+            return self.gone(&format!("said {line:?} without being asked"));
         }
         // What cannot be written is told by the answer that does not come.
         let _ = writeln!(requests, "{case}").and_then(|()| requests.flush());
         let line = match self.line(self.patience) {
             Ok(line) => line,
-            Err(why) => {
-                eprintln!("oxshmem-perf: {}: {why} at {case}; its further columns stay empty", self.name);
-                return Answer::Gone;
-            }
+            Err(why) => return self.gone(&format!("{why} at {case}")),
         };
-        parse_answer(&line, case.test).unwrap_or_else(|| {
-            let why = self.end(&format!("answered {line:?} to {case}"));
-            eprintln!("oxshmem-perf: {why}; its further columns stay empty");
-            Answer::Gone
-        })
+        parse_answer(&line, case.test).unwrap_or_else(|| self.gone(&format!("answered {line:?} to {case}")))
     }
 
     /// Whether it was ended, or ended by itself.
@@ -144,6 +135,12 @@ impl System {
                 Err(format!("ended ({status})"))
             }
         }
+    }
+
+    /// Ends it, and says why.
+    fn gone(&mut self, why: &str) -> Answer {
+        eprintln!("oxshmem-perf: {}; its further columns stay empty", self.end(why));
+        Answer::Gone
     }
 
     /// Ends it, with all its processes; `why` in a sentence with its name.

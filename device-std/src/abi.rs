@@ -317,6 +317,10 @@ numbered! {
         Team = 60 => "team",
         /// `global_exit`.
         GlobalExit = 61 => "global_exit",
+        /// `sync` of a scope.
+        Sync = 62 => "sync",
+        /// A call of the host program.
+        Host = 63 => "host call",
     }
 }
 

@@ -136,6 +136,8 @@ pub trait Kernel: 'static {
     const BLOCK: Option<u32>;
     /// The most threads per block that it may be launched with (`max_block = n`), if it names that.
     const MAX_BLOCK: Option<u32> = None;
+    /// Names of its parameters, the context not among them.
+    const PARAMETERS: &'static [&'static str] = &[];
     /// Its raw parameters.
     type Raw: Copy + Send + Sync + 'static;
     /// Shows the parameters to a launcher.

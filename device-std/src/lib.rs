@@ -65,10 +65,13 @@ pub use global::Global;
 pub use half::{bf16, f16};
 pub use launch::LaunchConfig;
 pub use local::Local;
+#[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
+pub use oxshmem_macros::check_test;
 pub use oxshmem_macros::{nvshmem_kernel, shared};
 pub use peer::PeerPtr;
 pub use rma::{GetRequest, Mailbox, Packet, Pending, PutRequest};
-pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp, Warps};
+pub use scope::{Block, Grid, Scope, Scoped, Thread, Together, Warp, Warps};
 pub use signal::{Signal, SignalOp};
 pub use sym::{Data, Reach, Sym, Symmetric};
 pub use team::{OnTeam, Team};

@@ -5,6 +5,8 @@ use crate::context::Shmem;
 use crate::copy::{self, GlobalSpace};
 use crate::fault::{Fault, fail};
 use crate::global::Global;
+use crate::scope::Together;
+use crate::seam;
 use crate::sym::Sym;
 use bytemuck::Pod;
 use core::marker::PhantomData;
@@ -69,14 +71,18 @@ impl<T: Pod> Local<T> {
 
     /// Reads the element at `index`. Out of range ends the kernel with an error record.
     #[inline(always)]
+    #[track_caller]
     pub fn get(self, index: u64) -> T {
+        seam::access(Together::Thread, Operation::Access);
         // SAFETY: `element` checked the index; the view's memory outlives the kernel.
         unsafe { copy::load::<GlobalSpace, T>(self.element(index)) }
     }
 
     /// Writes the element at `index`. Out of range ends the kernel with an error record.
     #[inline(always)]
+    #[track_caller]
     pub fn set(self, index: u64, value: T) {
+        seam::access(Together::Thread, Operation::Access);
         // SAFETY: as in `get`.
         unsafe { copy::store::<GlobalSpace, T>(self.element(index), value) }
     }

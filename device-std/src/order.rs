@@ -31,7 +31,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn fence(self) {
-        seam::operation(Operation::Fence, 0, 0, self.shmem().my_pe());
+        self.enter_here(Operation::Fence, 0, 0);
         self.order();
     }
 
@@ -50,9 +50,9 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn quiet(self) {
-        seam::operation(Operation::Quiet, 0, 0, self.shmem().my_pe());
+        self.enter_here(Operation::Quiet, 0, 0);
         self.order();
-        self.sync();
+        self.meet();
     }
 
     /// As [`quiet`](Self::quiet), of what went to or came from `pe` only. (OpenSHMEM 1.6, 9.12.3.)
@@ -62,7 +62,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         self.enter(Operation::PeQuiet, 0, 0, pe);
         self.remote(Span::START, pe, Operation::PeQuiet);
         self.order();
-        self.sync();
+        self.meet();
     }
 
     /// When it returns, the sources of all non-blocking puts of this scope may be reused. It says nothing of their
@@ -70,11 +70,11 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn flush(self) {
-        seam::operation(Operation::Flush, 0, 0, self.shmem().my_pe());
+        self.enter_here(Operation::Flush, 0, 0);
         if self.shmem().has_engine() {
             bulk::wait_reads();
         }
-        self.sync();
+        self.meet();
     }
 
     /// Quiet, then waits until every PE of the job has called it: afterwards each sees what all did before. On each PE
@@ -88,7 +88,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        seam::operation(Operation::BarrierAll, 0, 0, self.shmem().my_pe());
+        self.enter_here(Operation::BarrierAll, 0, 0);
         self.settle();
         self.all_pes(Operation::BarrierAll, order::fence_sc_sys);
     }
@@ -104,8 +104,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        seam::operation(Operation::SyncAll, 0, 0, self.shmem().my_pe());
-        self.sync();
+        self.enter_here(Operation::SyncAll, 0, 0);
+        self.meet();
         self.all_pes(Operation::SyncAll, || {});
     }
 
@@ -123,8 +123,11 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     fn all_pes(self, operation: Operation, before: impl FnOnce()) {
         let shmem = self.shmem();
         let (polled, round) = if self.is_leader() {
+            seam::collective(operation, true);
             before();
-            all_pes_barrier(shmem)
+            let passed = all_pes_barrier(shmem);
+            seam::collective(operation, false);
+            passed
         } else {
             (Polled::Held, BarrierRound::default())
         };

@@ -18,6 +18,7 @@ use crate::arch::{V16, Word};
 use crate::context::{Context, Shmem};
 use crate::copy::{self, Access, GlobalSpace, Racing};
 use crate::fault::{Fault, fail};
+use crate::scope::Together;
 use crate::seam;
 use crate::sym::{Data, Sym};
 use core::marker::PhantomData;
@@ -85,7 +86,7 @@ impl Shmem {
     #[track_caller]
     pub fn ptr<T: Data>(self, data: impl Pointed<T>, pe: u32) -> Option<PeerPtr<T>> {
         let (span, len) = (data.span(), data.elements());
-        seam::operation(Operation::Ptr, span.offset(), len * size_of::<T>() as u64, pe);
+        seam::operation(Together::Thread, Operation::Ptr, span.offset(), len * size_of::<T>() as u64, pe);
         if pe >= self.pes() || span.out_of_range().is_some() {
             return None;
         }
@@ -124,7 +125,9 @@ macro_rules! accesses {
         $(
             #[doc = $read]
             #[inline(always)]
+            #[track_caller]
             pub fn $load(self) -> T {
+                seam::access(Together::Thread, Operation::Ptr);
                 const { assert!(one_access::<T>(), "a `PeerPtr` accesses elements of 1, 2, 4, 8 or 16 bytes, aligned to their size") };
                 // SAFETY: `first` checked that there is an element; it is mapped and aligned.
                 unsafe { copy::load::<$access, T>(self.first()) }
@@ -132,7 +135,9 @@ macro_rules! accesses {
 
             #[doc = $write]
             #[inline(always)]
+            #[track_caller]
             pub fn $store(self, value: T) {
+                seam::access(Together::Thread, Operation::Ptr);
                 const { assert!(one_access::<T>(), "a `PeerPtr` accesses elements of 1, 2, 4, 8 or 16 bytes, aligned to their size") };
                 // SAFETY: as in the load.
                 unsafe { copy::store::<$access, T>(self.first(), value) }

@@ -2,18 +2,76 @@
 //! device it is nothing.
 
 use crate::abi::Operation;
+use crate::scope::Together;
 
 /// Enters an operation. `bytes` is what the whole scope moves.
 #[cfg(not(target_arch = "nvptx64"))]
 #[track_caller]
-pub(crate) fn operation(operation: Operation, offset: u64, bytes: u64, pe: u32) {
+pub(crate) fn operation(together: Together, operation: Operation, offset: u64, bytes: u64, pe: u32) {
     use crate::arch::host::hooks::{OperationEvent, Switch, current};
     let hooks = current();
-    hooks.operation(OperationEvent { operation, offset, bytes, pe }, core::panic::Location::caller());
+    let event = OperationEvent { together, operation, offset, bytes, pe };
+    hooks.operation(event, core::panic::Location::caller());
     hooks.switch(Switch::Communication);
 }
 
 /// Enters an operation: nothing to do here.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
-pub(crate) fn operation(_: Operation, _: u64, _: u64, _: u32) {}
+pub(crate) fn operation(_: Together, _: Operation, _: u64, _: u64, _: u32) {}
+
+/// Says what else the operation that the thread has entered is called with, as a number: a value or a goal.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) fn with(value: u64) {
+    if let Some(checked) = crate::arch::host::hooks::current().checked() {
+        checked.with(value);
+    }
+}
+
+/// A value or a goal: nothing to do here.
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub(crate) fn with(_: u64) {}
+
+/// Comes to an access of the own memory, or to a join, which no other thread can tell from what the thread computes: only
+/// a checked run looks at it.
+#[cfg(not(target_arch = "nvptx64"))]
+#[inline(always)]
+#[track_caller]
+pub(crate) fn access(together: Together, operation: Operation) {
+    use crate::arch::host::hooks::current;
+    if let Some(checked) = current().checked() {
+        checked.access(together, operation, core::panic::Location::caller());
+    }
+}
+
+/// Comes to an access: nothing to do here.
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub(crate) fn access(_: Together, _: Operation) {}
+
+/// Says whether the test that the thread is in was true: if not, what it has read orders nothing.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) fn tested(holds: bool) {
+    if let Some(checked) = crate::arch::host::hooks::current().checked() {
+        checked.tested(holds);
+    }
+}
+
+/// The answer of a test: nothing to do here.
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub(crate) fn tested(_: bool) {}
+
+/// The calling thread goes through a barrier of all PEs for its PE, or has gone through it.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) fn collective(operation: Operation, begins: bool) {
+    if let Some(checked) = crate::arch::host::hooks::current().checked() {
+        checked.collective(operation, begins);
+    }
+}
+
+/// A barrier of all PEs: nothing to do here.
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub(crate) fn collective(_: Operation, _: bool) {}

@@ -27,6 +27,8 @@ use crate::arch::shared;
 use crate::context::Shmem;
 use crate::copy::{self, SharedSpace};
 use crate::fault::{Fault, fail};
+use crate::scope::Together;
+use crate::seam;
 use bytemuck::Pod;
 use core::marker::PhantomData;
 
@@ -94,14 +96,18 @@ pub struct Shared<T> {
 impl<T: Pod> Shared<T> {
     /// Reads it.
     #[inline(always)]
+    #[track_caller]
     pub fn get(self) -> T {
+        seam::access(Together::Thread, Operation::Access);
         // SAFETY: a field of the block's layout, which `base_of` checked.
         unsafe { copy::load::<SharedSpace, T>(self.address) }
     }
 
     /// Writes it.
     #[inline(always)]
+    #[track_caller]
     pub fn set(self, value: T) {
+        seam::access(Together::Thread, Operation::Access);
         // SAFETY: as in `get`.
         unsafe { copy::store::<SharedSpace, T>(self.address, value) }
     }
@@ -131,14 +137,18 @@ impl<T: Pod> SharedSlice<T> {
 
     /// Reads the element at `index`. Out of range ends the kernel with an error record.
     #[inline(always)]
+    #[track_caller]
     pub fn get(&self, index: u32) -> T {
+        seam::access(Together::Thread, Operation::Access);
         // SAFETY: `element` checked the index; the field lies in the block's layout.
         unsafe { copy::load::<SharedSpace, T>(self.element(index)) }
     }
 
     /// Writes the element at `index`. Out of range ends the kernel with an error record.
     #[inline(always)]
+    #[track_caller]
     pub fn set(&self, index: u32, value: T) {
+        seam::access(Together::Thread, Operation::Access);
         // SAFETY: as in `get`.
         unsafe { copy::store::<SharedSpace, T>(self.element(index), value) }
     }

@@ -15,7 +15,7 @@
 use crate::abi::Operation;
 use crate::arch::{Add, Semantic, Word};
 use crate::context::{Context, Shmem};
-use crate::scope::{Scope, Scoped, Thread};
+use crate::scope::{Scope, Scoped, Thread, Together};
 use crate::seam;
 use crate::sym::{Sym, Symmetric, sealed};
 
@@ -41,6 +41,17 @@ pub enum SignalOp {
     Add(u64),
 }
 
+impl SignalOp {
+    /// Tells different updates apart.
+    #[inline(always)]
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Self::Set(value) => value,
+            Self::Add(value) => !value,
+        }
+    }
+}
+
 impl<S: Scope, C: Context> Scoped<S, C> {
     /// Updates `signal` on `pe` (strong): whoever sees the new value sees everything that this scope did
     /// before. All threads of the scope call it; its leader sends one update.
@@ -48,6 +59,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[track_caller]
     pub fn signal(self, signal: Sym<Signal>, op: SignalOp, pe: u32) {
         self.enter(Operation::Signal, signal.offset(), 8, pe);
+        seam::with(op.number());
         let address = self.remote(signal.opaque().span(), pe, Operation::Signal);
         self.settle();
         if self.scope.leads() {
@@ -61,6 +73,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[track_caller]
     pub fn signal_weak(self, signal: Sym<Signal>, op: SignalOp, pe: u32) {
         self.enter(Operation::SignalWeak, signal.offset(), 8, pe);
+        seam::with(op.number());
         let address = self.remote(signal.span(), pe, Operation::SignalWeak);
         if self.scope.leads() {
             match op {
@@ -79,7 +92,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     pub fn signal_fetch(self, signal: Sym<Signal>) -> u64 {
         let shmem: Shmem = self.shmem();
-        seam::operation(Operation::SignalFetch, signal.offset(), 8, shmem.my_pe());
+        seam::operation(Together::Thread, Operation::SignalFetch, signal.offset(), 8, shmem.my_pe());
         let address = shmem.own_address(signal.span(), Operation::SignalFetch);
         // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
         unsafe { u64::load_relaxed(address) }

@@ -92,7 +92,7 @@ impl<S: WithinBlock> Stage<S> {
     ) {
         let shmem = scope.shmem();
         bulk::fence_global();
-        scope.sync();
+        scope.meet();
         let chunk = u64::from(self.memory.chunk);
         let chunks = bytes.div_ceil(chunk);
         let mut polled = Polled::Held;

@@ -10,6 +10,7 @@ use crate::arch::{V16, Word};
 use crate::context::{Collective, Context, KernelContext, MayWait, Shmem, sealed};
 use crate::fault::{Fault, fail};
 use crate::launch::{Arg, KernelParam, Named};
+use crate::scope::Together;
 use crate::seam;
 
 // | bits | of a handle |
@@ -135,7 +136,7 @@ macro_rules! team_of {
             #[inline(always)]
             #[track_caller]
             pub fn team(self, team: Team) -> OnTeam<Self> {
-                seam::operation(Operation::Team, 0, 0, self.my_pe());
+                seam::operation(Together::Thread, Operation::Team, 0, 0, self.my_pe());
                 match OnTeam::new(self, team) {
                     Some(on_team) => on_team,
                     None => {
@@ -150,7 +151,7 @@ macro_rules! team_of {
             #[inline(always)]
             #[track_caller]
             pub fn try_team(self, team: Team) -> Option<OnTeam<Self>> {
-                seam::operation(Operation::Team, 0, 0, self.my_pe());
+                seam::operation(Together::Thread, Operation::Team, 0, 0, self.my_pe());
                 OnTeam::new(self, team)
             }
         }

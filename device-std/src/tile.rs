@@ -86,7 +86,7 @@ pub(crate) fn prepare<S: Scope, C: Context>(scope: Scoped<S, C>, barrier: u64, c
             }
             bulk::fence_shared();
         }
-        scope.sync();
+        scope.meet();
     }
 }
 
@@ -150,7 +150,7 @@ impl<T: Pod, S> Tile<T, S> {
             scope.scope.join(scope.shmem(), polled, late(scope.shmem()));
             self.phase = Phase { parity: self.phase.parity ^ 1, loading: false, issued: false };
         } else {
-            scope.sync();
+            scope.meet();
         }
     }
 

@@ -27,7 +27,9 @@ pub(crate) fn mask() -> u32 {
 
 /// Joins the warp's threads and orders their memory accesses among each other.
 #[inline(always)]
+#[track_caller]
 pub fn sync() {
+    crate::seam::access(crate::scope::Together::Warp, crate::abi::Operation::Sync);
     warp::sync(mask());
 }
 

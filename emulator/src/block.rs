@@ -13,6 +13,7 @@ use crate::occupancy::{Needs, WARP};
 use crate::shared::{Fixed, SharedMemory};
 use crate::stack::StackSet;
 use crate::thread::{self, Body, Current, Exchange, Frame, Response};
+use corosensei::stack::Stack;
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::hooks::{Position, SCRATCH_BYTES};
 use std::cell::{Cell, RefCell};
@@ -43,6 +44,8 @@ pub(crate) struct Thread {
     pub(crate) response: Response,
     /// `None` once it has ended.
     pub(crate) body: Option<Body>,
+    /// The lowest address of its stack, where the guard page is.
+    pub(crate) limit: usize,
 }
 
 /// A resident block.
@@ -105,15 +108,19 @@ impl Block {
                 fixed: fixed.clone(),
                 bulk: RefCell::default(),
                 last: Cell::new(None),
+                limit: Cell::new(0),
+                who: Cell::new(u32::MAX),
             })
             .collect();
         let threads = frames
             .iter()
             .map_while(|frame| {
                 let stack = stacks.pop()?;
+                let limit = stack.limit().get();
+                frame.limit.set(limit);
                 // SAFETY: the block owns both, does not move the frames, and drops the coroutine first.
                 let body = unsafe { thread::body(stack, current, frame, run.clone(), launch.context) };
-                Some(Thread { state: State::Runnable, response: Response::Continue, body: Some(body) })
+                Some(Thread { state: State::Runnable, response: Response::Continue, body: Some(body), limit })
             })
             .collect();
         let warps = (0..living.div_ceil(WARP))

@@ -1,5 +1,6 @@
 //! What a machine is like: its devices, their room, and the patience of its clock.
 
+use crate::check::Checking;
 use crate::error::Error;
 use crate::stack;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub struct MachineConfig {
     /// How long quiescence must stand, in wall time, before it counts if other processes write this machine's
     /// memory, which no proof in this one covers. Default `None`: there are no such processes.
     pub outside_grace: Option<Duration>,
+    /// Whether what runs is checked, and how. One operating-system thread then runs all devices. Default `None`.
+    pub check: Option<Checking>,
 }
 
 impl Default for MachineConfig {
@@ -56,6 +59,7 @@ impl Default for MachineConfig {
             host_grace: Duration::from_millis(250),
             host_patience: Duration::from_secs(60),
             outside_grace: None,
+            check: None,
         }
     }
 }

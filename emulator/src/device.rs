@@ -1,6 +1,7 @@
 //! An emulated GPU as the host sees it: occupancy, memory, streams, statistics. What runs on it is the
 //! worker's business.
 
+use crate::check::machine::Desk;
 use crate::clock::Clock;
 use crate::config::MachineConfig;
 use crate::error::Error;
@@ -22,6 +23,8 @@ pub(crate) struct DeviceShared {
     pub(crate) table: Arc<Table>,
     pub(crate) account: Arc<Account>,
     pub(crate) statistics: Mutex<Statistics>,
+    /// The checker, if the machine is checked.
+    pub(crate) desk: Option<Arc<Desk>>,
     /// Launches that the worker has not taken yet.
     arrivals: Mutex<Arrivals>,
     /// Whether the worker should look at `arrivals`.
@@ -49,6 +52,7 @@ impl DeviceShared {
         clock: Arc<Clock>,
         table: Arc<Table>,
         memory: u64,
+        desk: Option<Arc<Desk>>,
     ) -> Arc<Self> {
         let account = Arc::new(Account { device: index, total: memory, used: AtomicU64::new(0) });
         Arc::new(Self {
@@ -58,6 +62,7 @@ impl DeviceShared {
             table,
             account,
             statistics: Mutex::default(),
+            desk,
             arrivals: Mutex::default(),
             news: AtomicBool::new(false),
         })

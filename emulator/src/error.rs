@@ -176,6 +176,17 @@ pub enum Error {
         /// What is wrong with it.
         problem: Problem,
     },
+    /// A kernel thread has used up its stack.
+    #[error(
+        "{site} has used up its stack of {stack} bytes: it recurses, or has large arrays; raise `stack_bytes` if it is \
+         right so"
+    )]
+    StackOverflow {
+        /// The thread.
+        site: Box<Site>,
+        /// Bytes of a stack.
+        stack: usize,
+    },
     /// The threads of a block wait for each other at different places: none can go on.
     #[error(
         "{site} is in a block whose {living} living threads all wait, {at_barrier} at a block barrier and \

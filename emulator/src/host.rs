@@ -6,8 +6,10 @@
 //! Inside [`HostThread::blocked`] it waits for something that the emulator does not know; then quiescence must
 //! stand for [`MachineConfig::host_grace`](crate::MachineConfig::host_grace) of wall time before it counts.
 
+use crate::check::baton::{Baton, Did};
 use crate::clock::Clock;
 use crate::standing::{BLOCKED, HostState, WAITING};
+use core::panic::Location;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
@@ -35,16 +37,23 @@ pub(crate) fn registered(clock: &Arc<Clock>) -> Option<Arc<HostState>> {
 pub struct HostThread {
     clock: Arc<Clock>,
     state: Arc<HostState>,
+    /// On a checked machine: the baton, and the thread's number.
+    checked: Option<(Arc<Baton>, usize)>,
     /// It speaks for the thread that made it.
     _thread: PhantomData<*const ()>,
 }
 
 impl HostThread {
-    pub(crate) fn new(clock: Arc<Clock>) -> Self {
+    #[track_caller]
+    pub(crate) fn new(clock: Arc<Clock>, checked: Option<(Arc<Baton>, u32)>) -> Self {
         let state = Arc::new(HostState::default());
         clock.add_host(state.clone());
         REGISTERED.with_borrow_mut(|all| all.push((Arc::downgrade(&clock), state.clone())));
-        Self { clock, state, _thread: PhantomData }
+        let checked = checked.map(|(baton, pe)| {
+            let host = baton.join(pe);
+            (baton, host)
+        });
+        Self { clock, state, checked, _thread: PhantomData }
     }
 
     /// Runs `wait`, which blocks this thread without launching anything: a rendezvous with other PEs, a
@@ -54,6 +63,9 @@ impl HostThread {
     }
 
     fn aside<R>(&self, state: u8, wait: impl FnOnce() -> R) -> R {
+        if let Some((baton, host)) = &self.checked {
+            return baton.aside(*host, wait);
+        }
         struct Running<'a>(&'a HostThread);
         impl Drop for Running<'_> {
             fn drop(&mut self) {
@@ -75,7 +87,7 @@ impl HostThread {
 
     /// A handle for others, who end this thread's waits.
     pub fn handle(&self) -> HostHandle {
-        HostHandle { clock: self.clock.clone(), state: self.state.clone() }
+        HostHandle { clock: self.clock.clone(), state: self.state.clone(), checked: self.checked.clone() }
     }
 
     /// Says that this thread asked something without blocking. A thread that does nothing else while nothing
@@ -90,19 +102,52 @@ impl HostThread {
 pub struct HostHandle {
     clock: Arc<Clock>,
     state: Arc<HostState>,
+    checked: Option<(Arc<Baton>, usize)>,
 }
 
 impl HostHandle {
     /// Says that the thread's wait is about to be ended. Whoever ends it calls this first: then the clock does
     /// not move between that and the moment at which the thread really runs.
     pub fn released(&self) {
+        if let Some((baton, host)) = &self.checked {
+            baton.released(*host);
+        }
         self.state.set_running();
         self.clock.changed();
     }
 }
 
+impl HostThread {
+    /// Says, of a checked machine, that the thread comes to a meeting of these PEs, or of all if there is none. `completes`:
+    /// everything that its PE has launched is over by then, and what it did has arrived. Others may go first.
+    pub fn arrives(&self, at: &'static Location<'static>, members: &[u32], completes: bool) {
+        if let Some((baton, host)) = &self.checked {
+            baton.pass(*host);
+            baton.note(*host, at, Did::Arrives { members: members.to_vec(), completes });
+        }
+    }
+
+    /// Says, of a checked machine, that the thread goes on after it has waited, or not, for the others of a meeting. It
+    /// returns when it is its turn.
+    pub fn back(&self) {
+        if let Some((baton, host)) = &self.checked {
+            baton.back(*host);
+        }
+    }
+
+    /// Says that it leaves the meeting, in which all have come.
+    pub fn leaves(&self, at: &'static Location<'static>, members: &[u32]) {
+        if let Some((baton, host)) = &self.checked {
+            baton.note(*host, at, Did::Leaves { members: members.to_vec() });
+        }
+    }
+}
+
 impl Drop for HostThread {
     fn drop(&mut self) {
+        if let Some((baton, host)) = &self.checked {
+            baton.leave(*host);
+        }
         self.clock.remove_host(&self.state);
         // Fails only while the thread ends, and its list with it.
         let _ =

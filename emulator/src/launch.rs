@@ -107,6 +107,8 @@ pub(crate) struct Submission {
     pub(crate) stream: Arc<StreamShared>,
     pub(crate) launch: Launch,
     pub(crate) stacks: StackSet,
+    /// Its number in a checked run; 0 if it has none.
+    pub(crate) ticket: u64,
 }
 
 /// What a stream's host side and the worker share.

@@ -20,6 +20,7 @@
 //! interrupted: it holds its device, and dropping the machine waits for it.
 
 mod block;
+pub mod check;
 pub mod clock;
 pub mod config;
 pub mod device;
@@ -37,6 +38,7 @@ mod standing;
 pub mod statistics;
 pub mod stream;
 mod thread;
+mod trap;
 mod worker;
 
 pub use clock::STEPS_PER_SECOND;

@@ -1,12 +1,16 @@
 //! The machine: every emulated device of a process, one clock, one table of memory.
 
+use crate::check::Checked;
+use crate::check::baton::{self, Did};
+use crate::check::machine::{self, Desk};
 use crate::clock::Clock;
 use crate::config::MachineConfig;
 use crate::device::{Device, DeviceShared};
 use crate::error::Error;
 use crate::host::HostThread;
 use crate::memory::{self, HostMemory, HostRegistration, Reservation, Table};
-use crate::{panics, worker};
+use crate::{panics, trap, worker};
+use core::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -18,6 +22,7 @@ pub struct Machine {
     clock: Arc<Clock>,
     table: Arc<Table>,
     devices: Vec<Arc<DeviceShared>>,
+    desk: Option<Arc<Desk>>,
     workers: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -30,15 +35,31 @@ impl Machine {
     pub fn new(config: MachineConfig) -> Result<Arc<Self>, Error> {
         config.check()?;
         panics::install();
+        trap::install();
         let config = Arc::new(config);
         let clock = Arc::new(Clock::new(&config));
         let table = Arc::new(Table::default());
         let memory =
             config.memory_per_device.unwrap_or_else(|| memory::available() / u64::from(config.devices));
-        let devices = (0..config.devices)
-            .map(|index| DeviceShared::new(index, config.clone(), clock.clone(), table.clone(), memory))
+        let desk = config.check.clone().map(Desk::new);
+        let devices: Vec<_> = (0..config.devices)
+            .map(|index| {
+                DeviceShared::new(index, config.clone(), clock.clone(), table.clone(), memory, desk.clone())
+            })
             .collect();
-        let machine = Self { config, clock, table, devices, workers: Mutex::default() };
+        let machine = Self { config, clock, table, devices, desk, workers: Mutex::default() };
+        if let Some(desk) = &machine.desk {
+            let (devices, desk) = (machine.devices.clone(), desk.clone());
+            let worker = std::thread::Builder::new().name("oxshmem checker".into());
+            let worker = worker.spawn(move || machine::serve(devices, desk));
+            let failed = |error: std::io::Error| Error::Workers {
+                devices: machine.config.devices,
+                started: 0,
+                reason: error.to_string(),
+            };
+            machine.workers().push(worker.map_err(failed)?);
+            return Ok(Arc::new(machine));
+        }
         for (started, device) in machine.devices.iter().enumerate() {
             let name = format!("oxshmem gpu {started}");
             let shared = device.clone();
@@ -110,9 +131,61 @@ impl Machine {
         HostRegistration::new(self.table.clone(), address, bytes)
     }
 
-    /// Registers the calling thread as one that may launch kernels or write memory. See [`HostThread`].
-    pub fn host_thread(&self) -> HostThread {
-        HostThread::new(self.clock.clone())
+    /// Registers the calling thread, that of PE `pe`, as one that may launch kernels or write memory. See [`HostThread`].
+    ///
+    /// On a checked machine it returns when it is the thread's turn.
+    #[track_caller]
+    pub fn host_thread(&self, pe: u32) -> HostThread {
+        HostThread::new(self.clock.clone(), self.desk.as_ref().map(|desk| (desk.baton.clone(), pe)))
+    }
+
+    /// What a checked machine has found. Waits until every host thread has gone; `None` for a machine that is not checked.
+    pub fn checked(&self) -> Option<Checked> {
+        self.desk.as_ref().map(|desk| desk.result())
+    }
+
+    /// Notes what the calling host thread does, if the machine is checked.
+    fn note(&self, at: &'static Location<'static>, did: Did) {
+        if let Some(desk) = &self.desk
+            && let Some(host) = baton::mine(&desk.baton)
+        {
+            desk.baton.note(host, at, did);
+        }
+    }
+
+    /// Says, of a checked machine, that the calling host thread reads or writes memory of a device at `at`.
+    pub fn accessed(&self, at: &'static Location<'static>, address: u64, bytes: u64, writes: bool) {
+        self.note(at, Did::Accessed { address, bytes, writes });
+    }
+
+    /// Says that the calling host thread's PE has symmetric memory from a heap offset on, and how it is called.
+    pub fn allocated(
+        &self,
+        at: &'static Location<'static>,
+        (offset, bytes, element): (u64, u64, u64),
+        name: &str,
+    ) {
+        self.note(at, Did::Allocated { offset, bytes, element, name: name.to_owned() });
+    }
+
+    /// Says that it has given it back.
+    pub fn freed(&self, at: &'static Location<'static>, offset: u64) {
+        self.note(at, Did::Freed { offset });
+    }
+
+    /// Says that the calling host thread's PE has local memory at an address.
+    pub fn allocated_local(&self, at: &'static Location<'static>, address: u64, bytes: u64) {
+        self.note(at, Did::AllocatedLocal { address, bytes });
+    }
+
+    /// Says that it has given it back.
+    pub fn freed_local(&self, at: &'static Location<'static>, address: u64) {
+        self.note(at, Did::FreedLocal { address });
+    }
+
+    /// Says how a launch calls parts of the heap: offset, bytes, name.
+    pub fn named(&self, at: &'static Location<'static>, parts: Vec<(u64, u64, &'static str)>) {
+        self.note(at, Did::Named { parts });
     }
 
     /// Says that the host wrote memory that kernels may be polling, so that they look again.
@@ -124,6 +197,9 @@ impl Machine {
     /// barrier or a warp collective, and streams that are left return [`Error::Stopped`]. One that never comes
     /// to any runs on, and dropping the machine waits for it.
     pub fn stop(&self) {
+        if let Some(desk) = &self.desk {
+            desk.baton.stop();
+        }
         self.devices.iter().for_each(|device| device.stop());
     }
 

@@ -30,6 +30,12 @@ impl RunQueue {
         self.next.push(id);
     }
 
+    /// Takes out all threads that run in the next pass.
+    pub(crate) fn take(&mut self) -> Vec<ThreadId> {
+        self.pass.clear();
+        core::mem::take(&mut self.next)
+    }
+
     /// Begins a pass.
     pub(crate) fn begin(&mut self) {
         debug_assert!(self.pass.is_empty());

@@ -3,7 +3,7 @@
 //! that a collective launch gets all of its stacks at its launch or a typed error.
 //!
 //! A stack costs two maps (itself and its guard page) and is committed page by page as it is used. A stack
-//! overflow hits the guard page and ends the process with SIGSEGV.
+//! overflow hits the guard page, which ends the thread (`trap.rs`).
 
 use crate::error::Error;
 use corosensei::stack::{Stack, StackPointer};

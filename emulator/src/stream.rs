@@ -8,10 +8,12 @@
 //! nothing more: what was queued on it is discarded and [`Stream::launch`] returns the failure again, until
 //! [`Stream::synchronize`] hands it out; then the stream is as new.
 
+use crate::check::baton::{self, Baton, Did};
 use crate::device::{Device, DeviceShared};
 use crate::error::Error;
 use crate::host;
 use crate::launch::{Launch, StreamShared, Submission};
+use core::panic::Location;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,6 +43,7 @@ impl Stream {
     /// [`Error::NotResident`] for a collective launch that the device cannot hold at once;
     /// [`Error::TooManyThreads`] if the process cannot have its threads; [`Error::Stopped`]. Nothing has run
     /// then.
+    #[track_caller]
     pub fn launch(&self, launch: Launch) -> Result<(), Error> {
         launch.check(&self.device.config)?;
         let stacks = launch.stacks(&self.device.config)?;
@@ -48,10 +51,36 @@ impl Stream {
         if let Some(failure) = &state.failure {
             return Err(failure.clone());
         }
+        let host = self.checked();
+        let ticket = host.as_ref().map_or(0, |(baton, host)| {
+            let ticket = baton.ticket();
+            baton.note(*host, Location::caller(), Did::Launched { ticket });
+            ticket
+        });
         // Under the stream's lock, so that launches reach the worker in the order in which they are counted.
-        self.device.submit(Submission { stream: self.shared.clone(), launch, stacks })?;
+        self.device.submit(Submission { stream: self.shared.clone(), launch, stacks, ticket })?;
         state.submitted += 1;
+        drop(state);
+        // The kernel may run before its host goes on.
+        if let Some((baton, host)) = host {
+            baton.pass(host);
+        }
         Ok(())
+    }
+
+    /// The checker's baton, and the calling host thread's number, if the machine is checked.
+    fn checked(&self) -> Option<(Arc<Baton>, usize)> {
+        let baton = &self.device.desk.as_ref()?.baton;
+        baton::mine(baton).map(|host| (baton.clone(), host))
+    }
+
+    /// Notes that the calling host thread has found the stream idle.
+    #[track_caller]
+    fn synced(&self) {
+        if let Some((baton, host)) = self.checked() {
+            let stream = Arc::as_ptr(&self.shared).addr();
+            baton.note(host, Location::caller(), Did::Synced { stream });
+        }
     }
 
     /// Waits until every launch that was queued before has ended.
@@ -73,6 +102,16 @@ impl Stream {
         let until = Instant::now() + longest.min(A_DAY);
         let mut state = self.shared.state();
         let goal = state.submitted;
+        if let Some((baton, host)) = self.checked() {
+            drop(state);
+            baton.wait_for(host, &self.shared, goal);
+            self.synced();
+            state = self.shared.state();
+            if state.ended < goal {
+                let reason = "its machine has stopped".to_owned();
+                return Err(Error::Stopped { device: self.device.index, reason });
+            }
+        }
         while state.ended < goal {
             let rest = until.saturating_duration_since(Instant::now());
             if rest.is_zero() {
@@ -101,6 +140,13 @@ impl Stream {
     /// [tick](crate::HostThread::tick) of a registered host thread only if the caller says so.
     pub fn is_idle(&self) -> bool {
         let state = self.shared.state();
-        state.ended == state.submitted
+        let idle = state.ended == state.submitted;
+        drop(state);
+        match self.checked() {
+            Some(_) if idle => self.synced(),
+            Some((baton, host)) => baton.pass(host),
+            None => {}
+        }
+        idle
     }
 }

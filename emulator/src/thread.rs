@@ -5,6 +5,7 @@
 //! warp collectives, who runs next) is a [`Request`] that the coroutine yields to the device's loop. While a
 //! thread unwinds it yields nothing: its collectives return at once as if it were alone.
 
+use crate::check::run::Run;
 use crate::clock::Clock;
 use crate::error::{LastOperation, Problem};
 use crate::memory::{self, Range, Table};
@@ -12,10 +13,11 @@ use crate::panics::{self, Said};
 use crate::shared::Fixed;
 use crate::stack::PooledStack;
 use crate::statistics::{self, INSTRUCTIONS, OPERATIONS};
+use crate::trap::Trap;
 use core::panic::Location;
 use corosensei::{Coroutine, Yielder};
 use oxshmem_device::abi::{ContextAbi, Operation};
-use oxshmem_device::hooks::{BulkQueue, Hooks, Instruction, OperationEvent, Position, Switch};
+use oxshmem_device::hooks::{BulkQueue, Checked, Hooks, Instruction, OperationEvent, Position, Switch};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -31,7 +33,7 @@ pub(crate) enum Request {
     /// To wait for the block.
     Barrier { predicate: bool },
     /// To wait for lanes of the warp.
-    Exchange { mask: u32, value: u64 },
+    Exchange { mask: u32, value: u64, orders: bool },
     /// To know the living lanes of the warp.
     ActiveLanes,
 }
@@ -66,6 +68,8 @@ pub(crate) enum Ended {
     Panicked(Said),
     /// It accessed memory that it may not.
     Wild(Wild),
+    /// It ran into a fault that the system tells of.
+    Trapped(Trap),
 }
 
 /// An access that a thread may not make; also the payload that unwinds it.
@@ -78,6 +82,9 @@ pub(crate) struct Wild {
 
 /// The payload that unwinds a thread that exits.
 struct Exit;
+
+/// The payload that unwinds a thread that has nearly used up its stack.
+pub(crate) struct Overflow;
 
 pub(crate) type Body = Coroutine<Response, Request, Ended, PooledStack>;
 
@@ -93,6 +100,10 @@ pub(crate) struct Frame {
     /// The block's static shared memory.
     pub(crate) fixed: Rc<Fixed>,
     pub(crate) last: Cell<Option<LastOperation>>,
+    /// The lowest address of its stack.
+    pub(crate) limit: Cell<usize>,
+    /// Its number in a checked run, once it has one.
+    pub(crate) who: Cell<u32>,
 }
 
 /// Makes a thread's coroutine. It runs `run` when it is resumed first.
@@ -113,6 +124,7 @@ pub(crate) unsafe fn body(
             Ok(()) => Ended::Well,
             Err(payload) => match payload.downcast_ref::<Wild>() {
                 Some(wild) => Ended::Wild(*wild),
+                None if payload.is::<Overflow>() => Ended::Trapped(Trap::Overflow),
                 // The payload with which corosensei unwinds is private to it; the device knows that it did.
                 None if payload.is::<Exit>() || current.unwinding.get() => Ended::Well,
                 None => Ended::Panicked(panics::take()),
@@ -140,10 +152,12 @@ pub(crate) struct Current {
     known: RefCell<(Vec<Range>, u64)>,
     /// The ranges used last.
     recent: [Cell<Range>; 2],
+    /// The run, if it is checked.
+    pub(crate) checked: Option<Box<RefCell<Run>>>,
 }
 
 impl Current {
-    pub(crate) fn new(table: Arc<Table>, clock: &Clock) -> Self {
+    pub(crate) fn new(table: Arc<Table>, clock: &Clock, checked: Option<Run>) -> Self {
         Self {
             yielder: Cell::new(core::ptr::null()),
             frame: Cell::new(core::ptr::null()),
@@ -155,6 +169,7 @@ impl Current {
             instructions: [const { Cell::new(0) }; INSTRUCTIONS],
             known: RefCell::new((Vec::new(), u64::MAX)),
             recent: [const { Cell::new(Range::EMPTY) }; 2],
+            checked: checked.map(|run| Box::new(RefCell::new(run))),
             table,
         }
     }
@@ -183,7 +198,7 @@ impl Current {
         self.yielder.set(core::ptr::null());
     }
 
-    fn frame(&self) -> &Frame {
+    pub(crate) fn frame(&self) -> &Frame {
         let frame = self.frame.get();
         assert!(!frame.is_null(), "hooks are called by kernel threads only");
         // SAFETY: the frame of the running thread (`body` and `request` set it), which its block keeps alive
@@ -192,7 +207,7 @@ impl Current {
     }
 
     /// Yields to the device's loop. `None` if the thread unwinds, so that it cannot wait.
-    fn request(&self, request: Request) -> Option<Response> {
+    pub(crate) fn request(&self, request: Request) -> Option<Response> {
         if std::thread::panicking() {
             return None;
         }
@@ -207,7 +222,7 @@ impl Current {
     }
 
     /// The range that holds an access, or the thread is unwound.
-    fn check(&self, address: u64, bytes: u32) -> Range {
+    pub(crate) fn check(&self, address: u64, bytes: u32) -> Range {
         let [first, second] = &self.recent;
         let range = first.get();
         if range.holds(address, bytes) && address.is_multiple_of(u64::from(bytes)) {
@@ -261,10 +276,13 @@ impl Hooks for Current {
     }
 
     fn operation(&self, event: OperationEvent, at: &'static Location<'static>) {
-        let OperationEvent { operation, offset, bytes, pe } = event;
+        let OperationEvent { operation, offset, bytes, pe, together: _ } = event;
         count(&self.operations[operation as usize % OPERATIONS]);
         self.acted.set(true);
         self.frame().last.set(Some(LastOperation { operation, offset, bytes, pe, location: at }));
+        if self.checked.is_some() {
+            self.enter_checked(event, at);
+        }
     }
 
     fn instruction(&self, instruction: Instruction) {
@@ -294,8 +312,8 @@ impl Hooks for Current {
         }
     }
 
-    fn warp_exchange(&self, mask: u32, value: u64) -> ([u64; 32], u32) {
-        if let Some(Response::Exchange(exchange)) = self.request(Request::Exchange { mask, value }) {
+    fn warp_exchange(&self, mask: u32, value: u64, orders: bool) -> ([u64; 32], u32) {
+        if let Some(Response::Exchange(exchange)) = self.request(Request::Exchange { mask, value, orders }) {
             return (exchange.values, exchange.came);
         }
         let lane = lane(&self.frame().position);
@@ -334,6 +352,13 @@ impl Hooks for Current {
     fn exit(&self) -> ! {
         resume_unwind(Box::new(Exit))
     }
+
+    fn checked(&self) -> Option<&dyn Checked> {
+        match &self.checked {
+            Some(_) => Some(self),
+            None => None,
+        }
+    }
 }
 
 /// The lane of a thread in its warp.
@@ -342,4 +367,4 @@ fn lane(position: &Position) -> u32 {
     (x + width * (y + height * z)) % 32
 }
 
-const _: () = assert!((Operation::GlobalExit as usize) < OPERATIONS);
+const _: () = assert!((Operation::Host as usize) < OPERATIONS);

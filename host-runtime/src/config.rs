@@ -81,6 +81,9 @@ pub struct Config {
     pub(crate) emulated_devices: Option<u32>,
     #[cfg(feature = "emulator")]
     pub(crate) machine: oxshmem_emulator::MachineConfig,
+    /// What the environment asks of the checker.
+    #[cfg(feature = "emulator")]
+    pub(crate) check: Option<crate::check::FromEnv>,
 }
 
 impl Default for Config {
@@ -100,6 +103,8 @@ impl Default for Config {
             emulated_devices: None,
             #[cfg(feature = "emulator")]
             machine: oxshmem_emulator::MachineConfig::default(),
+            #[cfg(feature = "emulator")]
+            check: None,
         }
     }
 }

@@ -496,6 +496,14 @@ pub enum Error {
     /// A kernel failed on some PE; nothing runs until all PEs have called `recover()`.
     #[error("{0}; every PE must call recover() before anything is launched again")]
     Poisoned(Box<Failure>),
+    /// The checker has found mistakes; the report is on stderr.
+    #[error("the checker has found {findings} mistake{}: {first}", if *findings == 1 { "" } else { "s" })]
+    Checked {
+        /// How many.
+        findings: u32,
+        /// The first.
+        first: String,
+    },
     /// A kernel has ended the job, by `global_exit`. Nothing helps: the program is to end, by
     /// [`exit_status`](Self::exit_status) with this status.
     #[error("a kernel of PE {pe} ended the job with status {status} (global_exit)")]

@@ -28,6 +28,7 @@ pub(crate) struct Described {
     pub(crate) shared: u32,
     pub(crate) block: Option<u32>,
     pub(crate) max_block: Option<u32>,
+    pub(crate) parameters: &'static [&'static str],
 }
 
 impl Described {
@@ -39,6 +40,7 @@ impl Described {
             shared: K::SHARED_BYTES,
             block: K::BLOCK,
             max_block: K::MAX_BLOCK,
+            parameters: K::PARAMETERS,
         }
     }
 

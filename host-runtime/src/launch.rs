@@ -3,7 +3,7 @@
 //! kernel is known.
 
 use crate::alloc::Allocation;
-use crate::driver::{Body, Launch, Queue};
+use crate::driver::{self, Body, Launch, Queue};
 use crate::error::{Error, Result};
 use crate::formed::Teams;
 use crate::known::Described;
@@ -31,12 +31,14 @@ impl Launcher for Shmem {
     /// asked; [`Error::NoPtx`], [`Error::NoFittingImage`], [`Error::PtxRejected`] if there is no code for the
     /// device; [`Error::Poisoned`], [`Error::KernelFailed`], [`Error::PeFailed`] for an earlier failure;
     /// [`Error::Cuda`] if the driver refuses.
+    #[track_caller]
     fn launch_kernel<K: Kernel>(
         &self,
         stream: Option<&Stream>,
         config: LaunchConfig,
         raw: K::Raw,
     ) -> Result<()> {
+        driver::here();
         launch(
             self.pe(),
             stream,
@@ -100,13 +102,15 @@ pub(crate) fn prepare(
         pieces: 0,
         parameter: 0,
         wrong: None,
+        names: Vec::new(),
+        called: if pe.device.checker().is_some() { kernel.parameters } else { &[] },
         symmetric: &state.symmetric,
         local: &state.local,
         teams: &state.teams,
     };
     params.piece((&raw const context).cast(), size_of::<ContextAbi>());
     visit(&mut params);
-    let Params { addresses, pieces, wrong, .. } = params;
+    let Params { addresses, pieces, wrong, names, .. } = params;
     if let Some(wrong) = wrong {
         return Err(wrong.into_error(kernel.symbol));
     }
@@ -127,6 +131,7 @@ pub(crate) fn prepare(
         collective: kernel.collective,
         context,
         params: &addresses[..pieces],
+        names,
         body,
     };
     // A wait for this stream that was in vain says nothing about a kernel that comes after the stuck one ended.
@@ -199,6 +204,9 @@ struct Params<'a> {
     pieces: usize,
     parameter: u32,
     wrong: Option<Wrong>,
+    /// What a checker is told: parts of the heap, and how the kernel calls them.
+    names: Vec<(u64, u64, &'static str)>,
+    called: &'static [&'static str],
     symmetric: &'a BTreeMap<u64, Arc<Allocation>>,
     local: &'a BTreeMap<u64, u64>,
     teams: &'a Teams,
@@ -236,6 +244,11 @@ impl ParamVisitor for Params<'_> {
     fn names(&mut self, named: Named) {
         let parameter = self.parameter;
         self.parameter += 1;
+        if let Named::Symmetric { offset, bytes, .. } = named
+            && let Some(name) = self.called.get(parameter as usize)
+        {
+            self.names.push((offset, bytes, name));
+        }
         let wrong = |memory, start, bytes, why| Some(Wrong::Memory { parameter, memory, start, bytes, why });
         let found = match named {
             Named::Nothing => None,

@@ -62,6 +62,8 @@
 mod alloc;
 mod board;
 mod bootstrap;
+#[cfg(feature = "emulator")]
+mod check;
 mod config;
 #[cfg(feature = "cuda")]
 pub mod cuda {
@@ -103,6 +105,17 @@ mod team;
 mod updates;
 mod wire;
 
+#[cfg(feature = "emulator")]
+pub use check::{
+    CheckOptions, Choice, Finding, Kind, Place as Spot, Profile, Report, Schedule, Waiter, check,
+};
+#[cfg(feature = "emulator")]
+pub use oxshmem_device::check_test;
+#[cfg(feature = "emulator")]
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::check::check_test;
+}
 pub use config::{Config, DeviceChoice, Handles, Path, Rendezvous};
 pub use error::{Error, Result};
 pub use event::Event;

@@ -1,5 +1,6 @@
 //! Local device memory of a PE: scratch, weights, results. Peers cannot reach it.
 
+use crate::driver;
 use crate::error::{Error, Result};
 use crate::pe::Pe;
 use crate::shmem::Shmem;
@@ -26,7 +27,9 @@ impl Shmem {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::SizeOverflow`]; what stands against further work.
+    #[track_caller]
     pub fn device_zeroed<T: Pod>(&self, len: usize) -> Result<DeviceVec<T>> {
+        driver::here();
         let vector = self.device_vec(len)?;
         if vector.bytes() > 0 {
             // SAFETY: fresh memory of this size that nothing knows yet.
@@ -39,7 +42,9 @@ impl Shmem {
     ///
     /// # Errors
     /// As [`device_zeroed`](Self::device_zeroed).
+    #[track_caller]
     pub fn device_from_slice<T: Pod>(&self, values: &[T]) -> Result<DeviceVec<T>> {
+        driver::here();
         let vector = self.device_vec(values.len())?;
         vector.copy_in(values)?;
         Ok(vector)
@@ -91,7 +96,9 @@ impl<T: Pod> DeviceVec<T> {
     ///
     /// # Errors
     /// What a kernel or another PE failed with; [`Error::Cuda`] if the driver refuses.
+    #[track_caller]
     pub fn read(&self) -> Result<Vec<T>> {
+        driver::here();
         let mut values = zeroed_values(self.len);
         self.read_into(&mut values)?;
         Ok(values)
@@ -101,7 +108,9 @@ impl<T: Pod> DeviceVec<T> {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] if there are fewer; those of [`read`](Self::read).
+    #[track_caller]
     pub fn read_into(&self, values: &mut [T]) -> Result<()> {
+        driver::here();
         self.pe.settle()?;
         self.check_range(values.len())?;
         if values.is_empty() || size_of::<T>() == 0 {
@@ -115,7 +124,9 @@ impl<T: Pod> DeviceVec<T> {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] if there are fewer; those of [`read`](Self::read).
+    #[track_caller]
     pub fn write(&self, values: &[T]) -> Result<()> {
+        driver::here();
         self.pe.settle()?;
         self.copy_in(values)
     }

@@ -2,7 +2,7 @@
 //! has dropped but not yet given back. Vectors and streams keep it alive.
 
 use crate::alloc::{Allocation, AllocationId, Heap};
-use crate::driver::{Device, Queue};
+use crate::driver::{self, Device, Queue};
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::formed::Teams;
@@ -363,7 +363,13 @@ impl Pe {
             agreed.allocated = lead(&mut heap)?;
             Ok(())
         };
-        job.group.meet(self.me, arrival, Box::new(lead))
+        let members = arrival.members.clone();
+        driver::arrives(&members, arrival.trouble.is_none() && arrival.call.completes());
+        let agreed = job.group.meet(self.me, arrival, Box::new(lead));
+        driver::back();
+        let agreed = agreed?;
+        driver::leaves(&members);
+        Ok(agreed)
     }
 
     /// Looks at every busy stream once, so that what it used can be given back.
@@ -388,6 +394,7 @@ impl Pe {
         let mut state = self.lock();
         if allocation.bytes > 0 {
             state.symmetric.remove(&allocation.offset);
+            self.device.checker().inspect(|checker| checker.freed(allocation.offset));
         }
         let at = state.launches;
         state.released.push((allocation.id, at));

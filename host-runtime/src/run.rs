@@ -57,31 +57,63 @@ impl Config {
         T: Send,
         F: Fn(Shmem) -> Result<T> + Send + Sync,
     {
+        #[cfg(feature = "emulator")]
+        if let Some(from_env) = &self.check {
+            return self.run_checked(from_env, &f);
+        }
         let process = Process::start(&self)?;
-        let results: Vec<Option<T>> = std::thread::scope(|scope| {
-            let mut threads = Vec::with_capacity(process.pes().len());
-            for pe in process.pes() {
-                let body = {
-                    let f = &f;
-                    move || run_pe(pe, f)
-                };
-                match std::thread::Builder::new()
-                    .name(format!("oxshmem pe {}", pe.me))
-                    .spawn_scoped(scope, body)
-                {
-                    Ok(thread) => threads.push(Some(thread)),
-                    Err(error) => {
-                        let what = format!("PE {}", pe.me);
-                        pe.fail(Error::NoThread { what, reason: error.to_string() });
-                        threads.push(None);
-                    }
+        let results = run_pes(&process, &f);
+        process.end()?;
+        complete(results)
+    }
+
+    /// Runs `f` on every PE of this process under the checker that the machine has, and returns what that found, too.
+    #[cfg(feature = "emulator")]
+    pub(crate) fn run_once<T, F>(self, f: &F) -> (Result<Vec<T>>, Option<oxshmem_emulator::check::Checked>)
+    where
+        T: Send,
+        F: Fn(Shmem) -> Result<T> + Send + Sync,
+    {
+        let process = match Process::start(&self) {
+            Ok(process) => process,
+            Err(error) => return (Err(error), None),
+        };
+        let results = run_pes(&process, f);
+        let device = process.pes().first().map(|pe| pe.device.clone());
+        let ended = process.end();
+        let found = device.and_then(|device| device.checker()?.found());
+        (ended.and_then(|()| complete(results)), found)
+    }
+}
+
+/// Runs `f` on every PE of a process, one thread each.
+fn run_pes<T, F>(process: &Process, f: &F) -> Vec<Option<T>>
+where
+    T: Send,
+    F: Fn(Shmem) -> Result<T> + Send + Sync,
+{
+    let results: Vec<Option<T>> = std::thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(process.pes().len());
+        for pe in process.pes() {
+            let body = move || run_pe(pe, f);
+            match std::thread::Builder::new().name(format!("oxshmem pe {}", pe.me)).spawn_scoped(scope, body)
+            {
+                Ok(thread) => threads.push(Some(thread)),
+                Err(error) => {
+                    let what = format!("PE {}", pe.me);
+                    pe.fail(Error::NoThread { what, reason: error.to_string() });
+                    threads.push(None);
                 }
             }
-            threads.into_iter().map(|thread| thread?.join().ok().flatten()).collect()
-        });
-        process.end()?;
-        results.into_iter().collect::<Option<_>>().ok_or_else(|| Error::other("a PE returned nothing"))
-    }
+        }
+        threads.into_iter().map(|thread| thread?.join().ok().flatten()).collect()
+    });
+    results
+}
+
+/// What every PE returned.
+fn complete<T>(results: Vec<Option<T>>) -> Result<Vec<T>> {
+    results.into_iter().collect::<Option<_>>().ok_or_else(|| Error::other("a PE returned nothing"))
 }
 
 /// One PE's thread. A panic or an error is told to the others.
@@ -99,7 +131,7 @@ fn run_pe<T>(pe: &Arc<Pe>, f: &(impl Fn(Shmem) -> Result<T> + Sync)) -> Option<T
 }
 
 fn run_closure<T>(pe: &Arc<Pe>, f: &(impl Fn(Shmem) -> Result<T> + Sync)) -> Result<T> {
-    let _entered = driver::enter(&*pe.device)?;
+    let _entered = driver::enter(&*pe.device, pe.me)?;
     // What `f` shares with others it must itself keep in order when it panics, as with any thread.
     let result = match catch_unwind(AssertUnwindSafe(|| f(Shmem::new(pe.clone())))) {
         Ok(result) => result,

@@ -63,9 +63,17 @@ impl Config {
             );
             return Err(Error::Config { what });
         }
+        #[cfg(feature = "emulator")]
+        if self.check.is_some() {
+            return Err(Error::Config {
+                what:
+                    "the checker runs programs that use run(), which it can call again: this one uses init()"
+                        .into(),
+            });
+        }
         let process = Process::start(&self)?;
         let pe = process.pes().first().cloned().ok_or_else(|| Error::other("there is no PE"))?;
-        let entered = driver::enter(&*pe.device).inspect_err(|error| pe.fail(error.clone()))?;
+        let entered = driver::enter(&*pe.device, pe.me).inspect_err(|error| pe.fail(error.clone()))?;
         Ok(Session { shmem: Shmem::new(pe), running: Some((process, entered)) })
     }
 }

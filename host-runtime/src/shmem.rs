@@ -1,6 +1,7 @@
 //! The host context of a PE: who it is, barrier and recovery. Launches are in `launch.rs`, streams and events in
 //! `stream.rs` and `event.rs`, what it allocates in `symmetric.rs` and `local.rs`.
 
+use crate::driver;
 use crate::error::{Error, Result};
 use crate::group::{Call, GATHERED};
 use crate::pe::Pe;
@@ -67,7 +68,9 @@ impl Shmem {
     /// # Errors
     /// [`Error::Poisoned`](crate::Error::Poisoned), [`Error::KernelFailed`](crate::Error::KernelFailed) if a kernel of any PE failed; [`Error::PeFailed`](crate::Error::PeFailed),
     /// [`Error::Returned`](crate::Error::Returned), [`Error::Absent`](crate::Error::Absent), [`Error::CallsDiffer`](crate::Error::CallsDiffer) if not every PE comes.
+    #[track_caller]
     pub fn barrier_all(&self) -> Result<()> {
+        driver::here();
         let trouble = self.pe.settle().err();
         self.pe.meet(Call::BarrierAll, trouble, |_| Ok(None))?;
         // Poison that came while this PE waited.
@@ -78,7 +81,9 @@ impl Shmem {
     ///
     /// # Errors
     /// As [`Stream::synchronize`](crate::Stream::synchronize).
+    #[track_caller]
     pub fn synchronize(&self) -> Result<()> {
+        driver::here();
         self.pe.settle()
     }
 
@@ -87,7 +92,9 @@ impl Shmem {
     ///
     /// # Errors
     /// [`Error::GatherTooLarge`](crate::Error::GatherTooLarge) for more than 512 bytes; those of [`barrier_all`](Self::barrier_all).
+    #[track_caller]
     pub fn all_gather<T: Pod>(&self, value: &T) -> Result<Vec<T>> {
+        driver::here();
         let bytes = bytemuck::bytes_of(value);
         let mut trouble = self.pe.trouble();
         if bytes.len() > GATHERED {
@@ -114,7 +121,9 @@ impl Shmem {
     /// [`Error::GlobalExit`](crate::Error::GlobalExit), which is final;
     /// [`Error::StreamStuck`](crate::Error::StreamStuck) if a kernel does not end; [`Error::Cuda`](crate::Error::Cuda) if the device is lost (a plain panic
     /// in a kernel traps, after which only a new process helps); those of a rendezvous.
+    #[track_caller]
     pub fn recover(&self) -> Result<()> {
+        driver::here();
         let pe = &self.pe;
         if let Some(error) = pe.job.ended() {
             return Err(error);

@@ -2,6 +2,7 @@
 //! PE's copy. Peers' copies are reached by kernels.
 
 use crate::alloc::{Allocation, AllocationId};
+use crate::driver;
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::group::Call;
@@ -44,7 +45,9 @@ impl Shmem {
     /// [`Error::OutOfMemory`] or [`Error::SizeOverflow`], on every PE, and the heap is as before;
     /// [`Error::CallsDiffer`], on every PE, if the PEs do not ask for the same; what stands against further
     /// work; those of a rendezvous.
+    #[track_caller]
     pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<SymVec<T>> {
+        driver::here();
         self.alloc("alloc_zeroed", std::any::type_name::<T>(), len, Reach::World, SymVec::zero)
     }
 
@@ -53,7 +56,9 @@ impl Shmem {
     ///
     /// # Errors
     /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    #[track_caller]
     pub fn alloc_uninit<T: Pod>(&self, len: usize) -> Result<SymVec<T>> {
+        driver::here();
         self.alloc("alloc_uninit", std::any::type_name::<T>(), len, Reach::World, |_| Ok(()))
     }
 
@@ -62,7 +67,9 @@ impl Shmem {
     ///
     /// # Errors
     /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    #[track_caller]
     pub fn alloc_from_fn<T: Pod>(&self, len: usize, element: impl FnMut(usize) -> T) -> Result<SymVec<T>> {
+        driver::here();
         self.alloc("alloc_from_fn", std::any::type_name::<T>(), len, Reach::World, |vector| {
             vector.fill_by(element)
         })
@@ -73,7 +80,9 @@ impl Shmem {
     ///
     /// # Errors
     /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    #[track_caller]
     pub fn alloc_from_slice<T: Pod>(&self, values: &[T]) -> Result<SymVec<T>> {
+        driver::here();
         let holds = std::any::type_name::<T>();
         self.alloc("alloc_from_slice", holds, values.len(), Reach::World, |vector| vector.copy_in(0, values))
     }
@@ -82,7 +91,9 @@ impl Shmem {
     ///
     /// # Errors
     /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    #[track_caller]
     pub fn alloc_signals(&self, len: usize) -> Result<SymVec<Signal>> {
+        driver::here();
         self.alloc("alloc_signals", "u64 signal", len, Reach::World, SymVec::zero)
     }
 
@@ -90,7 +101,9 @@ impl Shmem {
     ///
     /// # Errors
     /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    #[track_caller]
     pub fn alloc_atomics<T: AtomicWord>(&self, len: usize, reach: Reach) -> Result<SymVec<Atomic<T>>> {
+        driver::here();
         let how = match reach {
             Reach::World => "alloc_atomics(World)",
             Reach::Node => "alloc_atomics(Node)",
@@ -102,7 +115,9 @@ impl Shmem {
     ///
     /// # Errors
     /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    #[track_caller]
     pub fn alloc_packets<T: Pod>(&self, len: usize) -> Result<SymVec<Packet<T>>> {
+        driver::here();
         self.alloc("alloc_packets", std::any::type_name::<T>(), len, Reach::World, SymVec::zero)
     }
 
@@ -110,7 +125,9 @@ impl Shmem {
     ///
     /// # Errors
     /// As [`alloc_zeroed`](Self::alloc_zeroed).
+    #[track_caller]
     pub fn alloc_mailboxes<T: Pod, const N: usize>(&self, len: usize) -> Result<SymVec<Mailbox<T, N>>> {
+        driver::here();
         self.alloc("alloc_mailboxes", std::any::type_name::<T>(), len, Reach::World, SymVec::zero)
     }
 
@@ -147,7 +164,9 @@ impl Shmem {
     ///
     /// # Errors
     /// [`Error::WrongOwner`] if it is another PE's or run's; those of [`barrier_all`](Self::barrier_all).
+    #[track_caller]
     pub fn free<T: Element>(&self, vector: SymVec<T>) -> Result<()> {
+        driver::here();
         vector.check_owner(self)?;
         let id = vector.id();
         let settled = self.pe().settle();
@@ -192,6 +211,10 @@ impl Shmem {
         }
         if allocation.bytes > 0 {
             pe.lock().symmetric.insert(allocation.offset, allocation.clone());
+            pe.device.checker().inspect(|checker| {
+                let name = format!("({holds} of {})", driver::site());
+                checker.allocated((allocation.offset, allocation.bytes, element_bytes), &name);
+            });
         }
         Ok(allocation)
     }
@@ -293,7 +316,9 @@ impl<T: Pod> SymVec<T> {
     ///
     /// # Errors
     /// What a kernel or another PE failed with; [`Error::Cuda`] if the driver refuses.
+    #[track_caller]
     pub fn read(&self) -> Result<Vec<T>> {
+        driver::here();
         let mut values = zeroed_values(self.len);
         self.read_into(&mut values)?;
         Ok(values)
@@ -303,7 +328,9 @@ impl<T: Pod> SymVec<T> {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] if there are fewer; those of [`read`](Self::read).
+    #[track_caller]
     pub fn read_into(&self, values: &mut [T]) -> Result<()> {
+        driver::here();
         self.pe.settle()?;
         self.copy_out(0, values)
     }
@@ -312,7 +339,9 @@ impl<T: Pod> SymVec<T> {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] if there are fewer; those of [`read`](Self::read).
+    #[track_caller]
     pub fn write(&self, values: &[T]) -> Result<()> {
+        driver::here();
         self.pe.settle()?;
         self.copy_in(0, values)
     }
@@ -321,7 +350,9 @@ impl<T: Pod> SymVec<T> {
     ///
     /// # Errors
     /// Those of [`read`](Self::read).
+    #[track_caller]
     pub fn fill(&self, value: T) -> Result<()> {
+        driver::here();
         self.pe.settle()?;
         self.fill_by(|_| value)
     }

@@ -1,9 +1,10 @@
-//! `#[nvshmem_kernel]` and `shared!`, and rust-cuda's `#[kernel]` and `shared_array!`: thin entries; one folder or file
+//! `#[nvshmem_kernel]`, `shared!` and `#[check_test]`, and rust-cuda's `#[kernel]` and `shared_array!`: thin entries; one folder or file
 //! per macro.
 //!
 //! Errors are accumulated and emitted together with the item, so that editors keep working on code that is
 //! half typed.
 
+mod check;
 mod cuda;
 mod kernel;
 mod shared;
@@ -65,4 +66,19 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn shared_array(input: TokenStream) -> TokenStream {
     cuda::shared_array(input.into()).into()
+}
+
+/// Makes a function a test that runs under the checker: on `pes` PEs, under `seeds` schedules. It fails with the report if
+/// anything is found.
+///
+/// The function takes an `oxshmem::Shmem` and returns an `oxshmem::Result<()>`; it is called on every PE.
+///
+/// | argument | meaning | default |
+/// |---|---|---|
+/// | `pes = 3` | how many PEs | 2 |
+/// | `seeds = 500` | how many schedules | 200 |
+/// | `profile = "strict"` | by whose rules | `"oxshmem"` |
+#[proc_macro_attribute]
+pub fn check_test(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    check::expand(arguments.into(), item.into()).into()
 }

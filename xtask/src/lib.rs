@@ -18,6 +18,7 @@ pub mod ptx;
 pub mod runner;
 pub mod say;
 pub mod setup;
+pub mod speed;
 pub mod start;
 pub mod steps;
 pub mod suites;

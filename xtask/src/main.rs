@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use xtask::checkout::Checkout;
 use xtask::runner::Part;
 use xtask::suites::{self, Options};
-use xtask::{bundle, cost, demo, doctor, gpu, new, ptx, setup};
+use xtask::{bundle, cost, demo, doctor, gpu, new, ptx, setup, speed};
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -43,6 +43,9 @@ enum Task {
     },
     /// Builds a bundle and runs its benchmarks.
     Bench {
+        /// Measure how fast the emulator and the checker run kernels instead.
+        #[arg(long, conflicts_with_all = ["part", "suite"])]
+        emulator: bool,
         /// Only every n-th step, from the k-th on.
         #[arg(long, value_name = "K/N", default_value = "1/1")]
         part: Part,
@@ -114,7 +117,8 @@ fn run(command: Task) -> Result<()> {
         Task::Test { gpu, full, only, no_install } => {
             suites::test(&Options { gpu, full, only, install: !no_install })
         }
-        Task::Bench { part, out, suite, peers } => {
+        Task::Bench { emulator: true, out, .. } => speed::emulator(&Checkout::find()?, out.as_deref()),
+        Task::Bench { part, out, suite, peers, .. } => {
             let suite = suite.as_deref().zip(peers.as_deref());
             bundle::bench(&Checkout::find()?, part, out.as_deref(), suite)
         }

@@ -202,7 +202,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     #[inline(always)]
     #[track_caller]
     fn atomic_address<T: AtomicWord>(self, word: Sym<Atomic<T>>, pe: u32, operation: Operation) -> u64 {
-        self.enter(operation, word.offset(), size_of::<T>() as u64, pe);
+        self.enter_alone(operation, word.offset(), size_of::<T>() as u64, pe);
         if self.context.shmem().has_engine() && matches!(O::SEMANTIC, Semantic::Release | Semantic::AcqRel) {
             // What it covers is complete also where it went through the bulk engine.
             bulk::wait_stores();

@@ -50,7 +50,7 @@ pub trait Destination<T: Pod, S: Scope>: sealed::Buffer<T> {
     #[doc(hidden)]
     #[inline(always)]
     fn landed<C: Context>(&mut self, scope: Scoped<S, C>) {
-        scope.sync();
+        scope.meet();
     }
 }
 

@@ -32,7 +32,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         pe: u32,
     ) {
         self.gather_data(&target, source, &indices, pe, Operation::Gather);
-        self.sync();
+        self.meet();
     }
 
     /// As [`gather`](Self::gather), but `target` and `indices` are in use as the target of a
@@ -66,7 +66,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let (numbers, count) = indices.resolve(shmem, operation);
         self.enter(operation, source.offset(), count * size_of::<T>() as u64, pe);
         self.same_length(len, count, source.offset(), pe, operation);
-        self.sync();
+        self.meet();
         let number = |i: u64| {
             // SAFETY: one of the numbers, of which there are `count`.
             unsafe { copy::load::<N::Space, I>(numbers + i * size_of::<I>() as u64) }.into()

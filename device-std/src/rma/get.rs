@@ -58,7 +58,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         if B::ENGINE && bulk::AVAILABLE && (to | from) & 15 == 0 {
             let body = engine_part::<T>(len) * size_of::<T>() as u64;
             bulk::fence_shared();
-            self.sync();
+            self.meet();
             if body > 0 {
                 target.loading(self.is_leader());
                 if self.is_leader() {
@@ -77,7 +77,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                 unsafe { self.transfer::<B::Space, GlobalSpace, T>(to + body, from + body, bytes - body) };
             }
         } else {
-            self.sync();
+            self.meet();
             let (to, bytes) = (order::opaque(to), order::opaque(bytes));
             // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
             unsafe { self.transfer::<B::Space, GlobalSpace, T>(to, from, bytes) };

@@ -70,6 +70,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         pe: u32,
     ) {
         self.enter(Operation::PutPackets, mailbox.offset(), Mailbox::<T, N>::ELEMENT_BYTES, pe);
+        seam::with(round);
         if Mailbox::<T, N>::PACKETS {
             self.send_packets(mailbox.packets(), &source, round, pe);
             return;
@@ -77,10 +78,10 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let to = self.remote(mailbox.span(), pe, Operation::PutPackets);
         let (from, len) = source.resolve(self.shmem(), Operation::PutPackets);
         self.same_length(N as u64, len, mailbox.offset(), pe, Operation::PutPackets);
-        self.sync();
+        self.meet();
         // SAFETY: the mailbox's data, and a source of the same length, both aligned: a mailbox is, to 16.
         unsafe { self.transfer::<GlobalSpace, B::Space, T>(to + DATA, from, len * size_of::<T>() as u64) };
-        self.sync();
+        self.meet();
         if self.is_leader() {
             // SAFETY: the mailbox's round, a mapped, aligned word that only atomic accesses reach.
             unsafe { u64::store_release(to, round) };
@@ -104,7 +105,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     {
         let shmem = self.shmem();
         let bytes = Mailbox::<T, N>::ELEMENT_BYTES;
-        seam::operation(Operation::WaitPackets, mailbox.offset(), bytes, shmem.my_pe());
+        self.enter_here(Operation::WaitPackets, mailbox.offset(), bytes);
+        seam::with(round);
         if Mailbox::<T, N>::PACKETS {
             self.take_packets(&target, mailbox.packets(), round);
             return;
@@ -116,7 +118,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         self.wait(arrived, Operation::WaitPackets, Cmp::Eq, round, |seen| seen == round);
         // SAFETY: the mailbox's data, and a target of the same length.
         unsafe { self.transfer::<B::Space, GlobalSpace, T>(to, from + DATA, len * size_of::<T>() as u64) };
-        self.sync();
+        self.meet();
     }
 }
 

@@ -96,7 +96,7 @@ impl<C: Context> Scoped<Thread, C> {
         C: MayWait,
     {
         let shmem = self.shmem();
-        seam::operation(Operation::WaitPackets, packet.offset(), BYTES, shmem.my_pe());
+        self.enter_here(Operation::WaitPackets, packet.offset(), BYTES);
         let from = shmem.own_address(packet.span(), Operation::WaitPackets);
         let mut data = 0;
         let polled = poll(shmem, shmem.abi.deadline, || {
@@ -114,7 +114,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     pub fn test_packet<T: Data>(self, packet: Sym<Packet<T>>, round: u64) -> Option<T> {
         let shmem = self.shmem();
-        seam::operation(Operation::Test, packet.offset(), BYTES, shmem.my_pe());
+        self.enter_here(Operation::Test, packet.offset(), BYTES);
         let from = shmem.own_address(packet.span(), Operation::Test);
         // SAFETY: a mapped, aligned packet, which only such accesses reach.
         let V16(bits, seen) = unsafe { V16::load_relaxed(from) };
@@ -136,6 +136,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         pe: u32,
     ) {
         self.enter(Operation::PutPackets, target.offset(), target.len() * BYTES, pe);
+        seam::with(round);
         self.send_packets(target, &source, round, pe);
     }
 
@@ -151,8 +152,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        let shmem = self.shmem();
-        seam::operation(Operation::WaitPackets, packets.offset(), packets.len() * BYTES, shmem.my_pe());
+        self.enter_here(Operation::WaitPackets, packets.offset(), packets.len() * BYTES);
+        seam::with(round);
         self.take_packets(&target, packets, round);
     }
 
@@ -167,7 +168,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let to = self.remote(target.span(), pe, Operation::PutPackets);
         let (from, len) = source.resolve(self.shmem(), Operation::PutPackets);
         self.same_length(target.len(), len, target.offset(), pe, Operation::PutPackets);
-        self.sync();
+        self.meet();
         let mut share = Share::new(self.scope, len);
         if share.is_one_each() {
             if share.has_some() {
@@ -177,7 +178,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                     share.own(0, |i| V16::store_relaxed(to + i * BYTES, V16(a, round)));
                 }
             }
-            self.sync();
+            self.meet();
             return;
         }
         while share.has_some() {
@@ -191,7 +192,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             }
             share.advance();
         }
-        self.sync();
+        self.meet();
     }
 
     #[inline(always)]
@@ -205,7 +206,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let from = shmem.own_address(packets.span(), Operation::WaitPackets);
         let (to, len) = target.resolve(shmem, Operation::WaitPackets);
         takes(shmem, len, packets.len(), packets.offset());
-        self.sync();
+        self.meet();
         let mut share = Share::new(self.scope, len);
         let mut until = Until::within(shmem.abi.deadline);
         let mut polled = Polled::Held;

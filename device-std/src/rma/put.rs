@@ -32,7 +32,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             // Not only read: on the own PE the data has arrived.
             bulk::wait_stores();
         }
-        self.sync();
+        self.meet();
     }
 
     /// As [`put`](Self::put), but the source is in use until [`flush`](Self::flush), [`quiet`](Self::quiet) or a
@@ -63,7 +63,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         if B::ENGINE && bulk::AVAILABLE && (to | from) & 15 == 0 {
             let body = engine_part::<T>(len) * size_of::<T>() as u64;
             bulk::fence_shared();
-            self.sync();
+            self.meet();
             if self.is_leader() && body > 0 {
                 bulk::fence_shared();
                 // SAFETY: handles name allocated memory of these lengths on both sides; a block's shared memory is less
@@ -76,7 +76,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                 unsafe { self.transfer::<GlobalSpace, B::Space, T>(to + body, from + body, bytes - body) };
             }
         } else {
-            self.sync();
+            self.meet();
             let (from, bytes) = (order::opaque(from), order::opaque(bytes));
             // SAFETY: handles name allocated, aligned memory of these lengths on both sides.
             unsafe { self.transfer::<GlobalSpace, B::Space, T>(to, from, bytes) };

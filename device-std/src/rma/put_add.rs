@@ -66,7 +66,7 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
         self.enter(Operation::PutAdd, target.offset(), bytes_of(target), pe);
         self.add_data(target, source, pe, Operation::PutAdd);
         bulk::wait_stores();
-        self.sync();
+        self.meet();
     }
 
     /// As [`put_add`](Self::put_add), but the tile is in use, and given back by the request.
@@ -90,7 +90,7 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
         self.same_length(target.len(), len, target.offset(), pe, operation);
         let size = size_of::<T>() as u64;
         bulk::fence_shared();
-        self.sync();
+        self.meet();
         let mut i = self.rank();
         if bulk::AVAILABLE && (to | from) & 15 == 0 {
             let body = engine_part::<T>(len);

@@ -12,6 +12,7 @@ use super::{LendSource, Source, bytes_of};
 use crate::abi::Operation;
 use crate::context::Context;
 use crate::scope::{Scope, Scoped};
+use crate::seam;
 use crate::signal::{Signal, SignalOp, release};
 use crate::sym::{Data, Sym};
 
@@ -60,6 +61,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         operation: Operation,
     ) {
         self.enter(operation, target.offset(), bytes_of(target), pe);
+        seam::with(op.number());
         let word = self.remote(signal.span(), pe, operation);
         self.put_data(target, source, pe, operation);
         self.settle();

@@ -105,7 +105,7 @@ impl<T: Pod, S> Landing<S> for T {
 impl<T: Pod, S: Scope> Landing<S> for SharedSlice<T> {
     #[inline(always)]
     fn land<C: Context>(&mut self, scope: Scoped<S, C>) {
-        scope.sync();
+        scope.meet();
     }
     #[inline(always)]
     fn abandon(&mut self) {}

@@ -73,12 +73,12 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
                 self.transfer::<GlobalSpace, GlobalSpace, T>(to, from, head);
                 self.transfer::<GlobalSpace, GlobalSpace, T>(to + head + body, from + head + body, tail);
             }
-            self.sync();
+            self.meet();
         } else {
-            self.sync();
+            self.meet();
             // SAFETY: passed on.
             unsafe { self.transfer::<GlobalSpace, GlobalSpace, T>(to, from, bytes) };
-            self.sync();
+            self.meet();
         }
     }
 }

@@ -29,7 +29,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     ) {
         self.enter(Operation::Iput, target.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
         self.iput_data(target, &source, (target_stride, source_stride), count, pe, Operation::Iput);
-        self.sync();
+        self.meet();
     }
 
     /// As [`iput`](Self::iput), but the source is in use as that of a [`put_nbi`](Self::put_nbi).
@@ -64,7 +64,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     ) {
         self.enter(Operation::Iget, source.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
         self.iget_data(&target, source, (target_stride, source_stride), count, pe, Operation::Iget);
-        self.sync();
+        self.meet();
     }
 
     /// As [`iget`](Self::iget), but the target is in use as that of a [`get_nbi`](Self::get_nbi).
@@ -99,7 +99,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         self.within(target.len(), target_stride, count, target.offset(), pe, operation);
         self.within(len, source_stride, count, target.offset(), pe, operation);
         let bytes = size_of::<T>() as u64;
-        self.sync();
+        self.meet();
         // SAFETY: handles name allocated, aligned memory, in which `within` found every element. A stride that takes part in
         // no address may be anything.
         unsafe {
@@ -124,7 +124,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         self.within(len, target_stride, count, source.offset(), pe, operation);
         self.within(source.len(), source_stride, count, source.offset(), pe, operation);
         let bytes = size_of::<T>() as u64;
-        self.sync();
+        self.meet();
         // SAFETY: as in `iput_data`.
         unsafe {
             let (target, source) =

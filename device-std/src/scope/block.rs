@@ -1,6 +1,6 @@
 //! One block.
 
-use super::{Scope, Scoped, end_if_given_up};
+use super::{Scope, Scoped, Together, end_if_given_up};
 use crate::arch::{Word, shared, thread};
 use crate::context::{Context, Shmem};
 use crate::fault::Expired;
@@ -20,6 +20,7 @@ impl<C: Context> Scoped<Block, C> {
 }
 
 impl Scope for Block {
+    const TOGETHER: Together = Together::Block;
     #[inline(always)]
     fn rank(self) -> u64 {
         u64::from(indices::in_block())

@@ -1,6 +1,6 @@
 //! The whole grid.
 
-use super::{Block, Scope};
+use super::{Block, Scope, Together};
 use crate::abi::{Cause, Operation, control};
 use crate::arch::{Word, thread};
 use crate::barrier::{grid_barrier, grid_word};
@@ -14,6 +14,7 @@ use crate::thread as indices;
 pub struct Grid;
 
 impl Scope for Grid {
+    const TOGETHER: Together = Together::Grid;
     #[inline(always)]
     fn rank(self) -> u64 {
         u64::from(indices::block()) * u64::from(indices::per_block()) + u64::from(indices::in_block())

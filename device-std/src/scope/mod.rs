@@ -29,13 +29,13 @@ pub struct Scoped<S, C> {
 }
 
 impl<S, C: Context> Scoped<S, C> {
-    /// Enters an operation on PE `pe` of this context, which the emulator is told by its number in the job.
+    /// Enters an operation of one thread on PE `pe` of this context, which the emulator is told by its number in the job.
     #[inline(always)]
     #[track_caller]
     #[cfg_attr(target_arch = "nvptx64", expect(unused_variables, reason = "nothing to do here"))]
-    pub(crate) fn enter(self, what: Operation, offset: u64, bytes: u64, pe: u32) {
+    pub(crate) fn enter_alone(self, what: Operation, offset: u64, bytes: u64, pe: u32) {
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::seam::operation(what, offset, bytes, self.context.named(pe));
+        crate::seam::operation(Together::Thread, what, offset, bytes, self.context.named(pe));
     }
 }
 
@@ -43,6 +43,22 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     pub(crate) fn new(context: C, scope: S) -> Self {
         Self { context, scope }
+    }
+
+    /// Enters an operation of the scope on PE `pe` of this context, which the emulator is told by its number in the job.
+    #[inline(always)]
+    #[track_caller]
+    #[cfg_attr(target_arch = "nvptx64", expect(unused_variables, reason = "nothing to do here"))]
+    pub(crate) fn enter(self, what: Operation, offset: u64, bytes: u64, pe: u32) {
+        #[cfg(not(target_arch = "nvptx64"))]
+        crate::seam::operation(S::TOGETHER, what, offset, bytes, self.context.named(pe));
+    }
+
+    /// Enters an operation of the scope that names no other PE.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn enter_here(self, what: Operation, offset: u64, bytes: u64) {
+        crate::seam::operation(S::TOGETHER, what, offset, bytes, self.shmem().my_pe());
     }
 
     /// The initiating context.
@@ -89,7 +105,15 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     /// Joins the scope's threads: what each wrote before is visible to all after. At grid scope and among
     /// [`warps`](Shmem::warps) this is a barrier that polls, bounded by the deadline.
     #[inline(always)]
+    #[track_caller]
     pub fn sync(self) {
+        crate::seam::access(S::TOGETHER, Operation::Sync);
+        self.meet();
+    }
+
+    /// Joins the scope's threads, as a part of an operation.
+    #[inline(always)]
+    pub(crate) fn meet(self) {
         self.scope.sync(self.shmem());
     }
 }
@@ -151,6 +175,9 @@ pub trait Scope: Copy + 'static + sealed::Sealed {
     /// How many threads it has at most, as far as that decides how much each has in flight.
     #[doc(hidden)]
     const WIDTH: Width = Width::Many;
+    /// Which it is.
+    #[doc(hidden)]
+    const TOGETHER: Together;
     /// The calling thread's number in the scope.
     #[doc(hidden)]
     fn rank(self) -> u64;
@@ -191,6 +218,21 @@ pub enum Width {
     Warp,
     /// Any number.
     Many,
+}
+
+/// Which threads do something together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Together {
+    /// One alone.
+    Thread,
+    /// Those of a warp.
+    Warp,
+    /// Those of some warps.
+    Warps,
+    /// Those of a block.
+    Block,
+    /// Those of the grid.
+    Grid,
 }
 
 mod sealed {

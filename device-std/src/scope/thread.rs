@@ -1,6 +1,6 @@
 //! One thread.
 
-use super::{Scope, Width, end_if_given_up};
+use super::{Scope, Together, Width, end_if_given_up};
 use crate::context::Shmem;
 use crate::fault::Expired;
 use crate::poll::Polled;
@@ -10,6 +10,7 @@ use crate::poll::Polled;
 pub struct Thread;
 
 impl Scope for Thread {
+    const TOGETHER: Together = Together::Thread;
     const WIDTH: Width = Width::One;
     #[inline(always)]
     fn rank(self) -> u64 {

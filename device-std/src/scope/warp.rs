@@ -1,6 +1,6 @@
 //! One warp.
 
-use super::{Scope, Width, end_if_given_up};
+use super::{Scope, Together, Width, end_if_given_up};
 use crate::arch::warp;
 use crate::context::Shmem;
 use crate::fault::Expired;
@@ -12,6 +12,7 @@ use crate::{thread as indices, warp as lanes};
 pub struct Warp;
 
 impl Scope for Warp {
+    const TOGETHER: Together = Together::Warp;
     const WIDTH: Width = Width::Warp;
     #[inline(always)]
     fn rank(self) -> u64 {

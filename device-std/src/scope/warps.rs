@@ -10,7 +10,7 @@
 //! | `ld.acquire.cta.shared` until the top bit has flipped | acquire of every arrival |
 //! | warp barrier | reaches the rest of the warp |
 
-use super::{Scope, Warp};
+use super::{Scope, Together, Warp};
 use crate::abi::{Cause, Operation};
 use crate::arch::{Word, atomic, shared, thread, warp};
 use crate::context::Shmem;
@@ -89,6 +89,7 @@ fn warps_of_block() -> u32 {
 }
 
 impl Scope for Warps {
+    const TOGETHER: Together = Together::Warps;
     #[inline(always)]
     fn rank(self) -> u64 {
         u64::from(indices::in_block() - 32 * self.first())

@@ -12,7 +12,7 @@ use crate::atomic::{Atomic, AtomicWord};
 use crate::context::{Context, MayWait};
 use crate::fault::{Fault, fail};
 use crate::poll::{Polled, Until};
-use crate::scope::{Block, Scope as _, Scoped};
+use crate::scope::{Block, Scope as _, Scoped, Together};
 use crate::seam;
 use crate::sym::Sym;
 use crate::thread;
@@ -56,7 +56,7 @@ impl<C: Context> Scoped<Block, C> {
     {
         let (shmem, UpdateInbox { start, shape, .. }) = (self.shmem(), inbox);
         let (pes, _) = (self.context.pes(), op);
-        seam::operation(Operation::Updates, start.offset(), 0, shmem.my_pe());
+        seam::operation(Together::Block, Operation::Updates, start.offset(), 0, shmem.my_pe());
         let refuse = |cause, expected: u32, seen: u64| -> ! {
             let fault = Fault { peer: shmem.my_pe(), ..Fault::new(cause, Operation::Updates) };
             fail(shmem, Fault { offset: start.offset(), expected: expected.into(), seen, ..fault })
@@ -126,7 +126,13 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
     #[track_caller]
     pub fn add(&mut self, update: Option<Update<T>>) {
         let shmem = self.scope.shmem();
-        seam::operation(Operation::Updates, self.offset, size_of::<T>() as u64, shmem.my_pe());
+        seam::operation(
+            Together::Block,
+            Operation::Updates,
+            self.offset,
+            size_of::<T>() as u64,
+            shmem.my_pe(),
+        );
         let (mut pending, index, value, pe) = match update {
             Some(Update { index, value, pe }) => (true, index, value, pe),
             None => (false, 0, bytemuck::Zeroable::zeroed(), 0),
@@ -192,7 +198,7 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
     #[track_caller]
     pub fn finish(mut self) {
         let shmem = self.scope.shmem();
-        seam::operation(Operation::Updates, self.offset, 0, shmem.my_pe());
+        seam::operation(Together::Block, Operation::Updates, self.offset, 0, shmem.my_pe());
         self.serve(true, Polled::Held, Trouble { cause: Cause::Deadline, pe: 0 });
         let mut pe = self.rank;
         while pe < self.scope.context.pes() {
@@ -203,7 +209,7 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
             // SAFETY: the part's first word, which this thread alone reads and writes.
             unsafe { u64::store_global(shmem.abi.heap_base + self.part, 0) };
         }
-        self.scope.sync();
+        self.scope.meet();
     }
 
     /// Whether a batch had arrived at the last call from the PE that this thread looked at then. Looks at the next of those

@@ -84,7 +84,7 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
             self.scope.scope.join(shmem, polled, Late { trouble, updates: self, finishing });
             polled = Polled::Held;
             let (worked, bad) = self.work();
-            self.scope.sync();
+            self.scope.meet();
             let moved = self.close(finishing);
             let woken = self.woken();
             let need = self.need(finishing);

@@ -57,7 +57,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        seam::operation(Operation::WaitUntil, word.offset(), W::ELEMENT_BYTES, self.shmem().my_pe());
+        self.enter_here(Operation::WaitUntil, word.offset(), W::ELEMENT_BYTES);
+        seam::with(value.recorded());
         self.wait(word, Operation::WaitUntil, cmp, value, |seen| cmp.holds(seen, value));
     }
 
@@ -69,7 +70,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        seam::operation(Operation::WaitReached, word.offset(), W::ELEMENT_BYTES, self.shmem().my_pe());
+        self.enter_here(Operation::WaitReached, word.offset(), W::ELEMENT_BYTES);
+        seam::with(goal.recorded());
         self.wait(word, Operation::WaitReached, Cmp::Ge, goal, |seen| W::reached(seen, goal));
     }
 
@@ -78,7 +80,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn test<W: WaitWord>(self, word: Sym<W>, cmp: Cmp, value: W::Value) -> bool {
-        seam::operation(Operation::Test, word.offset(), W::ELEMENT_BYTES, self.shmem().my_pe());
+        self.enter_here(Operation::Test, word.offset(), W::ELEMENT_BYTES);
         self.holds(word, |seen| cmp.holds(seen, value))
     }
 
@@ -87,7 +89,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn test_reached<W: Counter>(self, word: Sym<W>, goal: W::Value) -> bool {
-        seam::operation(Operation::Test, word.offset(), W::ELEMENT_BYTES, self.shmem().my_pe());
+        self.enter_here(Operation::Test, word.offset(), W::ELEMENT_BYTES);
         self.holds(word, |seen| W::reached(seen, goal))
     }
 
@@ -97,6 +99,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let address = shmem.own_address(word.span(), Operation::Test);
         // SAFETY: a mapped, aligned word.
         let answer = self.scope.leads() && holds(unsafe { acquire::<W>(address) });
+        seam::tested(answer);
         self.scope.agree(shmem, answer)
     }
 

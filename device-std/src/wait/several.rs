@@ -261,7 +261,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         joins: bool,
     ) -> Set<W, M, ()> {
         let (shmem, len) = (self.shmem(), words.len());
-        seam::operation(operation, words.offset(), len * W::ELEMENT_BYTES, shmem.my_pe());
+        self.enter_here(operation, words.offset(), len * W::ELEMENT_BYTES);
         let address = shmem.own_address(words.span(), operation);
         let mask = status.locate(shmem, operation, len);
         if joins {
@@ -345,6 +345,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
                 index += 1;
             }
             order::fence_acquire_sys();
+            seam::tested(answer);
         }
         self.scope.agree(set.shmem, answer)
     }

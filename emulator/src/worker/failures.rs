@@ -2,9 +2,10 @@
 
 use super::Worker;
 use crate::block::State;
-use crate::error::{Error, Site};
+use crate::error::{Error, Problem, Site};
 use crate::schedule::ThreadId;
 use crate::thread::Ended;
+use crate::trap::Trap;
 
 impl Worker {
     pub(super) fn site(&self, id: ThreadId) -> Option<(u64, Box<Site>)> {
@@ -30,6 +31,14 @@ impl Worker {
             }
             Ended::Wild(wild) => {
                 Error::WildAccess { site, address: wild.address, bytes: wild.bytes, problem: wild.problem }
+            }
+            Ended::Trapped(Trap::Overflow) => {
+                let stack = self.device.config.stack_bytes;
+                Error::StackOverflow { site, stack }
+            }
+            Ended::Trapped(Trap::Endless(_)) => return,
+            Ended::Trapped(Trap::Access(address)) => {
+                Error::WildAccess { site, address, bytes: 1, problem: Problem::NotMapped }
             }
             Ended::Well => return,
         };
@@ -67,7 +76,7 @@ impl Worker {
     }
 
     /// Ends everything because the device stops.
-    pub(super) fn stop(&mut self, reason: &str) {
+    pub(crate) fn stop(&mut self, reason: &str) {
         let stopped = || Error::Stopped { device: self.device.index, reason: reason.to_owned() };
         for block in self.blocks.drain(..).flatten() {
             drop(block.unwind(self.current));

@@ -23,10 +23,11 @@ impl Worker {
     /// Starts the next launch of a stream on which none runs; discards those of a stream that has failed.
     fn start_next(&mut self, address: usize) {
         let Some(queue) = self.queues.get_mut(&address) else { return };
-        while let Some(Submission { stream, launch, stacks }) = queue.waiting.pop_front() {
+        while let Some(submission) = queue.waiting.pop_front() {
+            let Submission { stream, launch, stacks, ticket } = submission;
             if !stream.failed() {
                 queue.running = true;
-                self.start(Submission { stream, launch, stacks });
+                self.start(Submission { stream, launch, stacks, ticket });
                 return;
             }
             drop((launch, stacks));
@@ -36,7 +37,7 @@ impl Worker {
     }
 
     fn start(&mut self, submission: Submission) {
-        let Submission { stream, mut launch, stacks } = submission;
+        let Submission { stream, mut launch, stacks, ticket } = submission;
         let run = core::mem::replace(&mut launch.run, Box::new(|_| ()));
         let (number, run) = (self.started, Rc::from(run as Box<dyn Fn(ContextAbi)>));
         self.started += 1;
@@ -49,6 +50,7 @@ impl Worker {
             stacks,
             placed: 0,
             ended: 0,
+            ticket,
             failure: None,
         });
     }

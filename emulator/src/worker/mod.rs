@@ -2,8 +2,11 @@
 //! threads pass by pass, reports failures (`failures.rs`). Everything here is on the device's own
 //! operating-system thread, which coroutines never leave.
 
+mod checked;
 mod failures;
 mod launches;
+
+pub(crate) use checked::{Stepped, Waiting};
 
 use crate::block::{Block, State, living_lanes};
 use crate::clock::NEVER;
@@ -16,6 +19,7 @@ use crate::schedule::{RunQueue, ThreadId};
 use crate::stack::StackSet;
 use crate::statistics::Statistics;
 use crate::thread::{Current, Ended, Request, Response};
+use crate::trap;
 use corosensei::CoroutineResult;
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::hooks;
@@ -38,7 +42,7 @@ const LONGEST_SLEEP_OUTSIDE: Duration = Duration::from_micros(400);
 /// Runs a device until it is stopped.
 pub(crate) fn run(device: Arc<DeviceShared>) {
     device.clock.attach(device.index);
-    let current = Box::into_raw(Box::new(Current::new(device.table.clone(), &device.clock)));
+    let current = Box::into_raw(Box::new(Current::new(device.table.clone(), &device.clock, None)));
     {
         // SAFETY: the box lives until this function's end. The worker, its coroutines and the entered hooks,
         // which are all that get the reference, are gone when this block ends; none of them leaves this
@@ -71,6 +75,8 @@ struct Running {
     /// Blocks that became resident so far; blocks that have ended.
     placed: u64,
     ended: u64,
+    /// Its number in a checked run.
+    ticket: u64,
     failure: Option<Error>,
 }
 
@@ -81,7 +87,7 @@ struct Queue {
     waiting: VecDeque<Submission>,
 }
 
-struct Worker {
+pub(crate) struct Worker {
     device: Arc<DeviceShared>,
     current: &'static Current,
     /// By the stream's address, while it has launches.
@@ -113,7 +119,7 @@ struct Pass {
 }
 
 impl Worker {
-    fn new(device: Arc<DeviceShared>, current: &'static Current) -> Self {
+    pub(crate) fn new(device: Arc<DeviceShared>, current: &'static Current) -> Self {
         let index = u64::from(device.index);
         Self {
             sms: Multiprocessors::new(&device.config),
@@ -227,12 +233,15 @@ impl Worker {
             current.now.set(jump);
             pass.jump = None;
         }
-        let result = loop {
-            match body.resume(response) {
-                CoroutineResult::Yield(Request::ActiveLanes) => {
-                    response = Response::ActiveLanes(living_lanes(&block.warps, id.thread));
+        let result = {
+            let _watched = trap::watch(body, thread.limit);
+            loop {
+                match body.resume(response) {
+                    CoroutineResult::Yield(Request::ActiveLanes) => {
+                        response = Response::ActiveLanes(living_lanes(&block.warps, id.thread));
+                    }
+                    other => break other,
                 }
-                other => break other,
             }
         };
         current.now.set(now);
@@ -254,7 +263,7 @@ impl Worker {
             CoroutineResult::Yield(Request::Barrier { predicate }) => {
                 block.arrive(id.thread, predicate, release);
             }
-            CoroutineResult::Yield(Request::Exchange { mask, value }) => {
+            CoroutineResult::Yield(Request::Exchange { mask, value, orders: _ }) => {
                 block.exchange(id.thread, mask, value, release);
             }
             CoroutineResult::Return(ended) => {

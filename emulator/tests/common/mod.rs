@@ -40,7 +40,7 @@ impl Job {
     pub fn new(pes: u32, config: MachineConfig) -> Self {
         let devices = config.devices;
         let machine = Machine::new(config).expect("a machine");
-        let host = machine.host_thread();
+        let host = machine.host_thread(0);
         // The alarm word, then the error records.
         let shared = machine.allocate_host(1 << 16).expect("host memory");
         let heaps = machine.reserve(HEAP * u64::from(pes)).expect("addresses");

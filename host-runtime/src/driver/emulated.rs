@@ -2,8 +2,8 @@
 //! Rust function itself.
 
 use super::{
-    Body, Device, DeviceId, DeviceInfo, Function, HostThread, Launch, Mark, Queue, Registered, Release,
-    Reservation, Shareable, not_comparable,
+    Body, Checker, Device, DeviceId, DeviceInfo, Function, HostThread, Launch, Mark, Queue, Registered,
+    Release, Reservation, Shareable, not_comparable,
 };
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -85,8 +85,12 @@ impl Device for Emulated {
         &self.info
     }
 
-    fn enter(&self) -> Result<Box<dyn HostThread>> {
-        Ok(Box::new(OnMachine(self.machine.host_thread())))
+    fn enter(&self, pe: u32) -> Result<Box<dyn HostThread>> {
+        Ok(Box::new(OnMachine(self.machine.host_thread(pe))))
+    }
+
+    fn checker(&self) -> Option<&dyn Checker> {
+        self.machine.config().check.as_ref().map(|_| self as &dyn Checker)
     }
 
     fn check_reach(&self, _: &DeviceId, _: &str) -> Result<()> {
@@ -142,6 +146,20 @@ impl Device for Emulated {
     }
 }
 
+impl Checker for Emulated {
+    fn allocated(&self, range: (u64, u64, u64), name: &str) {
+        self.machine.allocated(super::site(), range, name);
+    }
+
+    fn freed(&self, offset: u64) {
+        self.machine.freed(super::site(), offset);
+    }
+
+    fn found(&self) -> Option<emu::check::Checked> {
+        self.machine.checked()
+    }
+}
+
 struct OnMachine(emu::HostThread);
 
 impl HostThread for OnMachine {
@@ -156,6 +174,18 @@ impl HostThread for OnMachine {
     fn release(&self) -> Release {
         let handle = self.0.handle();
         Arc::new(move || handle.released())
+    }
+
+    fn arrives(&self, members: &[u32], completes: bool) {
+        self.0.arrives(super::site(), members, completes);
+    }
+
+    fn back(&self) {
+        self.0.back();
+    }
+
+    fn leaves(&self, members: &[u32]) {
+        self.0.leaves(super::site(), members);
     }
 }
 
@@ -268,6 +298,9 @@ impl Stream {
 
 impl Queue for Stream {
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<()> {
+        if !launch.names.is_empty() {
+            self.machine.named(super::site(), launch.names.clone());
+        }
         let body: Body = (launch.body)();
         let launch = emu::Launch {
             name: launch.symbol,
@@ -322,6 +355,7 @@ impl Queue for Stream {
     }
 
     unsafe fn write(&self, to: u64, from: &[u8]) -> Result<()> {
+        self.machine.accessed(super::site(), to, from.len() as u64, true);
         let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
         if from.len() == 8 && to.addr().is_multiple_of(8) {
             let mut word = [0; 8];
@@ -338,6 +372,7 @@ impl Queue for Stream {
     }
 
     unsafe fn read(&self, from: u64, to: &mut [u8]) -> Result<()> {
+        self.machine.accessed(super::site(), from, to.len() as u64, false);
         let from = std::ptr::with_exposed_provenance::<u8>(from as usize);
         // SAFETY: as in `write`.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
@@ -345,6 +380,7 @@ impl Queue for Stream {
     }
 
     unsafe fn zero(&self, to: u64, bytes: u64) -> Result<()> {
+        self.machine.accessed(super::site(), to, bytes, true);
         let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
         // SAFETY: as in `write`.
         unsafe { std::ptr::write_bytes(to, 0, bytes as usize) };
@@ -356,11 +392,13 @@ impl Queue for Stream {
         let memory =
             self.device.allocate(bytes).map_err(|error| failed(error, "allocating local device memory"))?;
         let address = memory.address();
+        self.machine.allocated_local(super::site(), address, bytes);
         self.local.lock().unwrap_or_else(PoisonError::into_inner).insert(address, memory);
         Ok(address)
     }
 
     unsafe fn free(&self, address: u64) -> Result<()> {
+        self.machine.freed_local(super::site(), address);
         self.local.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
         Ok(())
     }
@@ -451,6 +489,9 @@ fn failed(error: emu::Error, doing: &'static str) -> Error {
                  barrier, {at_warp} at warp collectives"
             );
             panicked(&site, message, None)
+        }
+        emu::Error::StackOverflow { site, stack } => {
+            panicked(&site, format!("its stack of {stack} bytes is used up"), None)
         }
         emu::Error::OutOfMemory { asked, free, total, .. } => {
             Error::OutOfMemory { what: "emulated device memory", asked, available: free, limit: total }

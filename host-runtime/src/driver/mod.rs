@@ -11,9 +11,10 @@ use crate::config::{Config, DeviceChoice};
 use crate::error::{Error, Result};
 use oxshmem_device::abi::ContextAbi;
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +75,12 @@ pub(crate) trait Device: Send + Sync + Debug {
     fn info(&self) -> &DeviceInfo;
 
     /// Prepares the calling thread for a PE of this device. What it returns lives as long as the PE runs.
-    fn enter(&self) -> Result<Box<dyn HostThread>>;
+    fn enter(&self, pe: u32) -> Result<Box<dyn HostThread>>;
+
+    /// What is told of symmetric and local memory, if the device is checked.
+    fn checker(&self) -> Option<&dyn Checker> {
+        None
+    }
 
     /// Whether kernels of this device reach the memory of another one, which is `name`.
     fn check_reach(&self, other: &DeviceId, name: &str) -> Result<()>;
@@ -213,6 +219,28 @@ pub(crate) trait HostThread {
     fn waiting(&self, wait: &mut dyn FnMut());
     /// What others call before they end this thread's wait.
     fn release(&self) -> Release;
+    /// The thread comes to a meeting of these PEs, or of all if there is none; `completes`: with all that its PE has
+    /// launched over and arrived.
+    fn arrives(&self, members: &[u32], completes: bool) {
+        let _ = (members, completes);
+    }
+    /// It has come out of the meeting's wait, if it had to wait.
+    fn back(&self) {}
+    /// It leaves the meeting.
+    fn leaves(&self, members: &[u32]) {
+        let _ = members;
+    }
+}
+
+/// What a checker is told of memory.
+pub(crate) trait Checker {
+    /// The calling PE has symmetric memory: offset, bytes, bytes of an element, and how it is called.
+    fn allocated(&self, range: (u64, u64, u64), name: &str);
+    /// It has given it back.
+    fn freed(&self, offset: u64);
+    /// What was found, once every PE's host thread has gone.
+    #[cfg(feature = "emulator")]
+    fn found(&self) -> Option<oxshmem_emulator::check::Checked>;
 }
 
 /// Tells a device that a host thread is about to run on.
@@ -233,6 +261,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) context: ContextAbi,
     /// Addresses of the raw parameters, the context first.
     pub(crate) params: &'a [*const u8],
+    /// How the kernel calls parts of the heap: offset, bytes, name. Only for a checker.
+    pub(crate) names: Vec<(u64, u64, &'static str)>,
     /// Makes the body, where it is the host that runs it.
     pub(crate) body: &'a dyn Fn() -> Body,
 }
@@ -283,8 +313,8 @@ thread_local! {
 }
 
 /// Makes the calling thread a PE's host thread until the guard is dropped.
-pub(crate) fn enter(device: &dyn Device) -> Result<Entered> {
-    let thread = device.enter()?;
+pub(crate) fn enter(device: &dyn Device, pe: u32) -> Result<Entered> {
+    let thread = device.enter(pe)?;
     Ok(Entered { before: HOST_THREAD.replace(Some(thread)) })
 }
 
@@ -314,6 +344,37 @@ pub(crate) fn waiting<T>(wait: impl FnOnce() -> T) -> T {
 /// What others call before they end a wait of the calling thread, if it is a PE's host thread.
 pub(crate) fn release() -> Option<Release> {
     HOST_THREAD.with_borrow(|thread| thread.as_ref().map(|thread| thread.release()))
+}
+
+/// Notes that the calling PE comes to a meeting.
+pub(crate) fn arrives(members: &[u32], completes: bool) {
+    HOST_THREAD.with_borrow(|thread| thread.iter().for_each(|thread| thread.arrives(members, completes)));
+}
+
+/// Notes that it has come out of the meeting's wait.
+pub(crate) fn back() {
+    HOST_THREAD.with_borrow(|thread| thread.iter().for_each(|thread| thread.back()));
+}
+
+/// Notes that it leaves it.
+pub(crate) fn leaves(members: &[u32]) {
+    HOST_THREAD.with_borrow(|thread| thread.iter().for_each(|thread| thread.leaves(members)));
+}
+
+thread_local! {
+    static SITE: Cell<&'static Location<'static>> = const { Cell::new(Location::caller()) };
+}
+
+/// Remembers the caller's line as the one from which the program uses this library now.
+#[track_caller]
+pub(crate) fn here() {
+    SITE.set(Location::caller());
+}
+
+/// The line from which the program uses this library.
+#[cfg_attr(not(feature = "emulator"), allow(dead_code))]
+pub(crate) fn site() -> &'static Location<'static> {
+    SITE.get()
 }
 
 fn aside<T>(wait: impl FnOnce() -> T, how: impl FnOnce(&dyn HostThread, &mut dyn FnMut())) -> T {

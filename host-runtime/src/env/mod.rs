@@ -2,6 +2,7 @@
 //! that does not parse is an error that names the variable and what is valid; an unknown `OXSHMEM_…` variable
 //! is a warning on stderr, once.
 
+mod check;
 pub(crate) mod variables;
 
 pub use variables::{VARIABLES, Variable};
@@ -14,8 +15,9 @@ use std::net::Ipv4Addr;
 use std::sync::Once;
 use std::time::Duration;
 use variables::{
-    DEADLINE, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP,
-    JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS,
+    CHECK, CHECK_CHOICES, CHECK_JSON, CHECK_PATIENCE, CHECK_PROFILE, CHECK_SEED, CHECK_SEEDS, DEADLINE,
+    DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP, JOIN_DEADLINE,
+    KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS,
 };
 
 impl Config {
@@ -28,6 +30,9 @@ impl Config {
         let environment = Environment::read()?;
         let mut config = Self::default();
         config.pes = environment.pes.unwrap_or(config.pes);
+        if environment.check.asks {
+            environment.check.clone().apply(&mut config)?;
+        }
         if let Some(launched) = environment.launched.filter(Launched::has_others) {
             config.pes = launched.size;
             config.launched = Some(launched);
@@ -67,6 +72,7 @@ pub(crate) struct Environment {
     pub(crate) emulated_devices: Option<u32>,
     pub(crate) emulated_memory: Option<u64>,
     pub(crate) emulated_seed: Option<u64>,
+    pub(crate) check: check::Asked,
 }
 
 impl Environment {
@@ -113,6 +119,22 @@ impl Environment {
             emulated_devices: parse(&EMULATED_DEVICES, of(&EMULATED_DEVICES), count)?,
             emulated_memory: parse(&EMULATED_MEMORY, of(&EMULATED_MEMORY), bytes)?,
             emulated_seed: parse(&EMULATED_SEED, of(&EMULATED_SEED), |value| value.parse().ok())?,
+            check: check::Asked {
+                asks: parse(&CHECK, of(&CHECK), |value| match value {
+                    "0" => Some(false),
+                    "1" => Some(true),
+                    _ => None,
+                })?
+                .unwrap_or(false),
+                seed: parse(&CHECK_SEED, of(&CHECK_SEED), |value| value.parse().ok())?,
+                seeds: parse(&CHECK_SEEDS, of(&CHECK_SEEDS), |value| {
+                    value.parse().ok().filter(|&seeds: &u32| seeds > 0)
+                })?,
+                choices: parse(&CHECK_CHOICES, of(&CHECK_CHOICES), check::choices)?,
+                profile: parse(&CHECK_PROFILE, of(&CHECK_PROFILE), check::profile)?,
+                patience: parse(&CHECK_PATIENCE, of(&CHECK_PATIENCE), duration)?,
+                json: of(&CHECK_JSON),
+            },
         })
     }
 }
@@ -229,6 +251,11 @@ mod tests {
             ("OXSHMEM_HEAP", "G"),
             ("OXSHMEM_HEAP", "99999999T"),
             ("OXSHMEM_EMULATED_MEMORY", "1.5G"),
+            ("OXSHMEM_CHECK", "yes"),
+            ("OXSHMEM_CHECK_SEEDS", "0"),
+            ("OXSHMEM_CHECK_CHOICES", "1:2,3"),
+            ("OXSHMEM_CHECK_PROFILE", "weak"),
+            ("OXSHMEM_CHECK_PATIENCE", "0"),
         ] {
             let message = read(name, value).unwrap_err().to_string();
             let variable = VARIABLES.iter().find(|v| v.name == name).unwrap();

@@ -122,6 +122,49 @@ pub(super) const HANDLES: Variable = Variable {
     meaning: "how the heap memory of a GPU is named to other processes: as file descriptors, or as fabric handles, which need an NVLink fabric with its IMEX service",
 };
 
+pub(super) const CHECK: Variable = Variable {
+    name: "OXSHMEM_CHECK",
+    values: "0 or 1",
+    default: "0",
+    meaning: "runs the program under the checker, on the emulator, with all PEs in this process; what it finds goes to stderr, and run() returns an error then",
+};
+pub(super) const CHECK_SEED: Variable = Variable {
+    name: "OXSHMEM_CHECK_SEED",
+    values: "a whole number",
+    default: "1",
+    meaning: "the schedule of the first checked run",
+};
+pub(super) const CHECK_SEEDS: Variable = Variable {
+    name: "OXSHMEM_CHECK_SEEDS",
+    values: "a number from 1 on",
+    default: "1",
+    meaning: "how many checked runs there are, with growing seeds: the closure that run() gets is called so often",
+};
+pub(super) const CHECK_CHOICES: Variable = Variable {
+    name: "OXSHMEM_CHECK_CHOICES",
+    values: "none, or AT:OPTION pairs as a report prints them (12:1,40:3)",
+    default: "the schedule is made by OXSHMEM_CHECK_SEED",
+    meaning: "plays the schedule of a report again",
+};
+pub(super) const CHECK_PROFILE: Variable = Variable {
+    name: "OXSHMEM_CHECK_PROFILE",
+    values: "oxshmem, openshmem, mixed or strict",
+    default: "oxshmem",
+    meaning: "by whose rules is checked: see the memory model's page",
+};
+pub(super) const CHECK_PATIENCE: Variable = Variable {
+    name: "OXSHMEM_CHECK_PATIENCE",
+    values: DEADLINE.values,
+    default: "2s",
+    meaning: "how much processor time a kernel thread may use between two operations before that is a finding",
+};
+pub(super) const CHECK_JSON: Variable = Variable {
+    name: "OXSHMEM_CHECK_JSON",
+    values: "a path",
+    default: "none is written",
+    meaning: "where the checker's report goes as JSON, besides",
+};
+
 /// Every variable that the host runtime reads.
 pub const VARIABLES: &[Variable] = &[
     PES,
@@ -141,6 +184,13 @@ pub const VARIABLES: &[Variable] = &[
     EMULATED_DEVICES,
     EMULATED_MEMORY,
     EMULATED_SEED,
+    CHECK,
+    CHECK_SEED,
+    CHECK_SEEDS,
+    CHECK_CHOICES,
+    CHECK_PROFILE,
+    CHECK_PATIENCE,
+    CHECK_JSON,
 ];
 
 /// Variables that other parts of oxshmem read: no warning for them.

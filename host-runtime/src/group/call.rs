@@ -35,6 +35,11 @@ pub(crate) enum Call {
 }
 
 impl Call {
+    /// Whether a PE comes to it when all that it has launched is over, so that it covers that.
+    pub(crate) fn completes(&self) -> bool {
+        matches!(self, Self::BarrierAll | Self::Free(_) | Self::RecoverDrained)
+    }
+
     pub(super) fn recovers(&self) -> bool {
         matches!(self, Self::RecoverDrained | Self::RecoverReset)
     }

@@ -60,6 +60,7 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
     // Argument names of `launch` must not meet its own.
     let args: Vec<_> =
         names.iter().map(|name| format_ident!("{}", name.to_string().trim_start_matches("r#"))).collect();
+    let shown: Vec<_> = args.iter().map(ToString::to_string).collect();
     let param = |ty: &&Type| quote_spanned!(ty.span() => <#ty as __oxshmem::KernelParam>);
     let traits: Vec<_> = param_types.iter().map(|ty| param(ty)).collect();
     let context_trait = quote_spanned!(context.span() => <#context as __oxshmem::KernelContext>);
@@ -82,6 +83,7 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
                 const SHARED_BYTES: u32 = #shared;
                 const BLOCK: ::core::option::Option<u32> = #block;
                 const MAX_BLOCK: ::core::option::Option<u32> = #max_block;
+                const PARAMETERS: &'static [&'static str] = &[#(#shown),*];
                 type Raw = (#((#traits::R0, #traits::R1),)*);
 
                 #[allow(unused_variables)]
@@ -102,6 +104,7 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
             #[allow(clippy::too_many_arguments)]
             impl #name #arguments {
                 #[doc = #launch_doc]
+                #[track_caller]
                 #visibility fn launch<__L: __oxshmem::Launcher>(
                     on: &__L,
                     config: __oxshmem::LaunchConfig,
@@ -112,6 +115,7 @@ fn instance(kernel: &Kernel<'_>, types: &[Type]) -> TokenStream {
                 }
 
                 #[doc = #launch_on_doc]
+                #[track_caller]
                 #visibility fn launch_on<__L: __oxshmem::Launcher>(
                     on: &__L,
                     stream: &__L::Stream,

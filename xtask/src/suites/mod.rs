@@ -65,6 +65,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("ui", build::ui),
     ("ptx", programs::ptx),
     ("conformance", programs::conformance),
+    ("checker", programs::checker),
     ("litmus", programs::litmus),
     ("examples", programs::examples),
     ("processes", processes::processes),

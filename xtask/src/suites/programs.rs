@@ -104,6 +104,14 @@ pub(super) fn conformance(bench: &Bench) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("emulated, {} orders of threads", runs.len())))
 }
 
+/// Kernels of which it is known what the checker must report, and litmus shapes under all schedules.
+pub(super) fn checker(bench: &Bench) -> Result<Outcome> {
+    let mut tests = bench.cargo();
+    tests.args(["test", "--release", "--package", "oxshmem-tests", "--test", "checker"]);
+    let finished = show(&mut tests)?;
+    Ok(Outcome::Passed(finished.stdout.lines().next_back().unwrap_or_default().to_owned()))
+}
+
 /// Threads in turn with one device per PE, then in pseudo-random orders on one device for all PEs, where those twins show
 /// something that lack a barrier or an atomic.
 pub(super) fn litmus(bench: &Bench) -> Result<Outcome> {

@@ -1,36 +1,65 @@
 //! Read-modify-writes: see `arch/ptx/atomic.rs`.
 
-use super::hooks::{Instruction, Order, current};
+use super::hooks::{Access, Change, Instruction, Order, current};
 use crate::arch::{Add, Bitwise, Exchange, Semantic};
 use crate::{bf16, f16};
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-fn seam(address: u64, bytes: u32, order: Order) {
-    current().instruction(Instruction::Atomic { address, bytes, order });
-}
-
-/// Announces a read-modify-write; how Rust calls its order.
-fn ordered(order: Semantic, address: u64, bytes: u32) -> Ordering {
-    let (seen, here) = match order {
+/// How a read-modify-write is ordered, as the seam and as Rust calls it.
+fn orders(order: Semantic) -> (Order, Ordering) {
+    match order {
         Semantic::Relaxed => (Order::Relaxed, Ordering::Relaxed),
         Semantic::Acquire => (Order::Acquire, Ordering::Acquire),
         Semantic::Release => (Order::Release, Ordering::Release),
         Semantic::AcqRel => (Order::AcqRel, Ordering::AcqRel),
-    };
-    seam(address, bytes, seen);
-    here
+    }
+}
+
+/// Announces a read-modify-write; the old bits if the run is checked.
+fn fetched(order: Order, address: u64, bytes: usize, change: impl FnOnce() -> Change) -> Option<u64> {
+    let (hooks, bytes) = (current(), bytes as u32);
+    match hooks.checked() {
+        Some(checked) => Some(checked.fetch(Access { address, bytes, order }, change())),
+        None => {
+            hooks.instruction(Instruction::Atomic { address, bytes, order });
+            None
+        }
+    }
+}
+
+/// As [`fetched`], of one that returns nothing; whether it is done.
+fn updated(order: Order, address: u64, bytes: usize, change: impl FnOnce() -> Change) -> bool {
+    let (hooks, bytes) = (current(), bytes as u32);
+    match hooks.checked() {
+        Some(checked) => checked.update(Access { address, bytes, order }, change()),
+        None => {
+            hooks.instruction(Instruction::Atomic { address, bytes, order });
+            return false;
+        }
+    }
+    true
 }
 
 macro_rules! operation {
-    ($name:ident $fetch:ident $rust:ident $atomic:ty) => {
+    ($name:ident $fetch:ident $rust:ident $atomic:ty, $new:expr) => {
         unsafe fn $name(order: Semantic, address: u64, value: Self) {
-            // SAFETY: passed on.
-            unsafe { Self::$fetch(order, address, value) };
+            let (seen, here) = orders(order);
+            let new: fn(Self, Self) -> Self = $new;
+            let change = || -> Change { Box::new(move |old| u64::from(new(old as Self, value))) };
+            if !updated(seen, address, size_of::<Self>(), change) {
+                // SAFETY: the caller vouches for the address; all accesses to it are atomic.
+                unsafe { (*(address as *const $atomic)).$rust(value, here) };
+            }
         }
         unsafe fn $fetch(order: Semantic, address: u64, value: Self) -> Self {
-            let order = ordered(order, address, size_of::<Self>() as u32);
-            // SAFETY: the caller vouches for the address; all accesses to it are atomic.
-            unsafe { (*(address as *const $atomic)).$rust(value, order) }
+            let (seen, here) = orders(order);
+            let new: fn(Self, Self) -> Self = $new;
+            let change = || -> Change { Box::new(move |old| u64::from(new(old as Self, value))) };
+            match fetched(seen, address, size_of::<Self>(), change) {
+                Some(old) => old as Self,
+                // SAFETY: the caller vouches for the address; all accesses to it are atomic.
+                None => unsafe { (*(address as *const $atomic)).$rust(value, here) },
+            }
         }
     };
 }
@@ -39,7 +68,13 @@ macro_rules! exchange {
     ($ty:ty, $atomic:ty) => {
         impl Exchange for $ty {
             unsafe fn compare_swap(order: Semantic, address: u64, expected: Self, new: Self) -> Self {
-                let order = ordered(order, address, size_of::<Self>() as u32);
+                let (seen, order) = orders(order);
+                let change = || -> Change {
+                    Box::new(move |old| if old as Self == expected { u64::from(new) } else { old })
+                };
+                if let Some(old) = fetched(seen, address, size_of::<Self>(), change) {
+                    return old as Self;
+                }
                 let failed = match order {
                     Ordering::Acquire | Ordering::AcqRel => Ordering::Acquire,
                     _ => Ordering::Relaxed,
@@ -51,9 +86,13 @@ macro_rules! exchange {
                 }
             }
             unsafe fn swap(order: Semantic, address: u64, value: Self) -> Self {
-                let order = ordered(order, address, size_of::<Self>() as u32);
-                // SAFETY: the caller vouches for the address; all accesses to it are atomic.
-                unsafe { (*(address as *const $atomic)).swap(value, order) }
+                let (seen, order) = orders(order);
+                let change = || -> Change { Box::new(move |_| u64::from(value)) };
+                match fetched(seen, address, size_of::<Self>(), change) {
+                    Some(old) => old as Self,
+                    // SAFETY: the caller vouches for the address; all accesses to it are atomic.
+                    None => unsafe { (*(address as *const $atomic)).swap(value, order) },
+                }
             }
         }
     };
@@ -64,12 +103,12 @@ macro_rules! words {
         $(
             exchange!($ty, $atomic);
             impl Add for $ty {
-                operation!(add fetch_add fetch_add $atomic);
+                operation!(add fetch_add fetch_add $atomic, Self::wrapping_add);
             }
             impl Bitwise for $ty {
-                operation!(and fetch_and fetch_and $atomic);
-                operation!(or fetch_or fetch_or $atomic);
-                operation!(xor fetch_xor fetch_xor $atomic);
+                operation!(and fetch_and fetch_and $atomic, |old, value| old & value);
+                operation!(or fetch_or fetch_or $atomic, |old, value| old | value);
+                operation!(xor fetch_xor fetch_xor $atomic, |old, value| old ^ value);
             }
         )*
     };
@@ -86,12 +125,22 @@ macro_rules! floats {
         $(
             impl Add for $ty {
                 unsafe fn add(order: Semantic, address: u64, value: Self) {
-                    // SAFETY: passed on.
-                    unsafe { Self::fetch_add(order, address, value) };
+                    let sum: fn(Self, Self) -> Self = $sum;
+                    if current().checked().is_none() {
+                        // SAFETY: passed on.
+                        unsafe { Self::fetch_add(order, address, value) };
+                        return;
+                    }
+                    let change = || -> Change { Box::new(move |old| added(sum, old, value)) };
+                    updated(orders(order).0, address, size_of::<Self>(), change);
                 }
                 unsafe fn fetch_add(order: Semantic, address: u64, value: Self) -> Self {
-                    let order = ordered(order, address, size_of::<Self>() as u32);
                     let sum: fn(Self, Self) -> Self = $sum;
+                    let (seen, order) = orders(order);
+                    let change = || -> Change { Box::new(move |old| added(sum, old, value)) };
+                    if let Some(old) = fetched(seen, address, size_of::<Self>(), change) {
+                        return Self::from_word(old);
+                    }
                     // SAFETY: the caller vouches for the address; all accesses to it are atomic.
                     let word = unsafe { &*(address as *const $atomic) };
                     let add = |old| Some(sum(Self::from_bits(old), value).to_bits());
@@ -112,6 +161,35 @@ floats! {
     bf16 as AtomicU16, |a, b| bf16::from_f32(a.to_f32() + b.to_f32());
 }
 
+/// Floating-point numbers as the bits of a word.
+trait Float: Copy {
+    fn from_word(bits: u64) -> Self;
+    fn to_word(self) -> u64;
+}
+macro_rules! words_of {
+    ($($ty:ty: $bits:ty;)*) => {
+        $(impl Float for $ty {
+            fn from_word(bits: u64) -> Self {
+                Self::from_bits(bits as $bits)
+            }
+            fn to_word(self) -> u64 {
+                u64::from(self.to_bits())
+            }
+        })*
+    };
+}
+words_of! {
+    f32: u32;
+    f64: u64;
+    f16: u16;
+    bf16: u16;
+}
+
+/// The bits of a sum.
+fn added<T: Float>(sum: fn(T, T) -> T, old: u64, value: T) -> u64 {
+    sum(T::from_word(old), value).to_word()
+}
+
 /// `atom.add.f32` on global memory flushes subnormal inputs and results to zero of the same sign (PTX ISA, `atom`).
 fn flushed(value: f32) -> f32 {
     if value.is_subnormal() { 0f32.copysign(value) } else { value }
@@ -122,7 +200,10 @@ fn flushed(value: f32) -> f32 {
 /// # Safety
 /// `address` is aligned and mapped.
 pub(crate) unsafe fn arrive_gpu_u32(address: u64, value: u32) -> u32 {
-    seam(address, 4, Order::Gpu);
+    let change = || -> Change { Box::new(move |old| u64::from((old as u32).wrapping_add(value))) };
+    if let Some(old) = fetched(Order::Gpu, address, 4, change) {
+        return old as u32;
+    }
     // SAFETY: the caller vouches for the address; all accesses to it are atomic.
     unsafe { (*(address as *const AtomicU32)).fetch_add(value, Ordering::AcqRel) }
 }
@@ -132,6 +213,10 @@ pub(crate) unsafe fn arrive_gpu_u32(address: u64, value: u32) -> u32 {
 /// # Safety
 /// `address` is aligned and mapped.
 pub(crate) unsafe fn load_acquire_gpu_u32(address: u64) -> u32 {
+    let access = Access { address, bytes: 4, order: Order::Gpu };
+    if let Some(checked) = current().checked() {
+        return checked.load(access)[0] as u32;
+    }
     current().instruction(Instruction::Load { address, bytes: 4, order: Order::Gpu });
     // SAFETY: the caller vouches for the address; all accesses to it are atomic.
     unsafe { (*(address as *const AtomicU32)).load(Ordering::Acquire) }
@@ -142,7 +227,10 @@ pub(crate) unsafe fn load_acquire_gpu_u32(address: u64) -> u32 {
 /// # Safety
 /// `address` is aligned and lies in the block's shared memory.
 pub(crate) unsafe fn arrive_shared_u32(address: u64, value: u32) -> u32 {
-    current().instruction(Instruction::Arrive);
+    match current().checked() {
+        Some(checked) => checked.shared_word(address, true),
+        None => current().instruction(Instruction::Arrive),
+    }
     // SAFETY: shared memory belongs to one block, whose threads share one OS thread.
     unsafe {
         let word = address as *mut u32;
@@ -155,6 +243,9 @@ pub(crate) unsafe fn arrive_shared_u32(address: u64, value: u32) -> u32 {
 /// # Safety
 /// As [`arrive_shared_u32`].
 pub(crate) unsafe fn fetch_add_shared_u32(address: u64, value: u32) -> u32 {
+    if let Some(checked) = current().checked() {
+        checked.shared_word(address, true);
+    }
     // SAFETY: as in `arrive_shared_u32`.
     unsafe {
         let word = address as *mut u32;
@@ -167,6 +258,9 @@ pub(crate) unsafe fn fetch_add_shared_u32(address: u64, value: u32) -> u32 {
 /// # Safety
 /// As [`arrive_shared_u32`].
 pub(crate) unsafe fn load_acquire_shared_u32(address: u64) -> u32 {
+    if let Some(checked) = current().checked() {
+        checked.shared_word(address, false);
+    }
     // SAFETY: as in `arrive_shared_u32`.
     unsafe { (address as *const u32).read() }
 }

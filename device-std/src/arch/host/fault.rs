@@ -1,5 +1,6 @@
 //! The end of a thread that failed: see `arch/ptx/fault.rs`.
 
+use super::hooks::current;
 use super::{order, thread};
 use crate::abi::{ContextAbi, ErrorRecord, RECORD_COMPLETE, control};
 use crate::arch::{Add, Exchange, Semantic, Word};
@@ -12,6 +13,10 @@ use core::mem::offset_of;
 /// # Safety
 /// `context` is that of a launch whose memory is mapped.
 pub(crate) unsafe fn report(context: ContextAbi, fault: Fault) -> ! {
+    if let Some(checked) = current().checked() {
+        checked.failed(&record(context, fault));
+        order::exit()
+    }
     // SAFETY: the control areas of the own heap and of PE 0's, the record and the alarm word are mapped
     // as long as kernels run (abi.rs); the record's other fields are read after `state` only.
     unsafe {
@@ -46,4 +51,24 @@ pub(crate) unsafe fn report(context: ContextAbi, fault: Fault) -> ! {
         }
     }
     order::exit()
+}
+
+/// The record that a thread leaves in a checked run.
+fn record(context: ContextAbi, fault: Fault) -> ErrorRecord {
+    let position = current().position();
+    ErrorRecord {
+        state: RECORD_COMPLETE,
+        ticket: 0,
+        cause: fault.cause as u32,
+        operation: fault.operation as u32,
+        cmp: fault.cmp,
+        peer: fault.peer,
+        pe: context.my_pe,
+        launch: context.launch,
+        block: position.block_idx,
+        thread: position.thread_idx,
+        offset: fault.offset,
+        expected: fault.expected,
+        seen: fault.seen,
+    }
 }

@@ -5,7 +5,8 @@
 //! a sentence that says to launch the kernel.
 
 pub use super::bulk::BulkQueue;
-use crate::abi::Operation;
+use crate::abi::{ErrorRecord, Operation};
+use crate::scope::Together;
 use core::panic::Location;
 use std::cell::Cell;
 
@@ -28,6 +29,8 @@ pub struct Position {
 /// The operation seam: one call of a public operation.
 #[derive(Clone, Copy, Debug)]
 pub struct OperationEvent {
+    /// Which threads perform it together.
+    pub together: Together,
     /// Which operation.
     pub operation: Operation,
     /// Heap offset in bytes of what it names at the target, 0 where it names nothing.
@@ -93,6 +96,52 @@ pub enum Order {
     Gpu,
 }
 
+/// One access of global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// First byte.
+    pub address: u64,
+    /// Width in bytes.
+    pub bytes: u32,
+    /// How it is ordered.
+    pub order: Order,
+}
+
+/// What a read-modify-write makes of the bits of a word.
+pub type Change = Box<dyn Fn(u64) -> u64>;
+
+/// The memory of a checked run. It carries out every access by itself: late, in another order, or with an older value, as
+/// far as the memory model lets it.
+pub trait Checked {
+    /// A load; of 16 bytes in two halves.
+    fn load(&self, access: Access) -> [u64; 2];
+    /// A store.
+    fn store(&self, access: Access, value: [u64; 2]);
+    /// A read-modify-write that returns the old bits.
+    fn fetch(&self, access: Access, change: Change) -> u64;
+    /// A read-modify-write that returns nothing.
+    fn update(&self, access: Access, change: Change);
+    /// Comes to an access of shared memory, which follows after this returns.
+    fn shared(&self, address: u64, bytes: u32, writes: bool);
+    /// A read-modify-write of a word of shared memory that acquires and releases among the block's threads, or a load that
+    /// acquires, which follows after this returns.
+    fn shared_word(&self, address: u64, writes: bool);
+    /// `fence.sc.sys`.
+    fn fence(&self);
+    /// `fence.acquire.sys`.
+    fn fence_acquire(&self);
+    /// Comes to an access of memory, or to a join, which belongs to no other operation.
+    fn access(&self, together: Together, operation: Operation, at: &'static Location<'static>);
+    /// What else the operation that the thread has entered is called with, as a number.
+    fn with(&self, value: u64);
+    /// Whether the test that the thread is in was true.
+    fn tested(&self, holds: bool);
+    /// The thread begins a barrier of all PEs for its PE, or has passed it.
+    fn collective(&self, operation: Operation, begins: bool);
+    /// The thread fails with this record, and ends.
+    fn failed(&self, record: &ErrorRecord);
+}
+
 /// Why a thread lets others run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
@@ -120,8 +169,9 @@ pub trait Hooks {
     /// Waits until every thread of the block that has not exited is here; tells how many predicates were true.
     fn block_barrier(&self, predicate: bool) -> u32;
     /// Waits until every lane of `mask` that has not exited is here with its value, and returns all values by
-    /// lane (0 for a lane outside `mask` or gone) and the mask of the lanes that came.
-    fn warp_exchange(&self, mask: u32, value: u64) -> ([u64; 32], u32);
+    /// lane (0 for a lane outside `mask` or gone) and the mask of the lanes that came. `orders`: it is a barrier of theirs,
+    /// and not only an exchange.
+    fn warp_exchange(&self, mask: u32, value: u64, orders: bool) -> ([u64; 32], u32);
     /// The lanes of the running thread's warp that have not exited.
     fn active_lanes(&self) -> u32;
     /// Address and size in bytes of the block's dynamic shared memory.
@@ -136,6 +186,10 @@ pub trait Hooks {
     fn now(&self) -> u64;
     /// Ends the running thread by unwinding its coroutine.
     fn exit(&self) -> !;
+    /// The checker, if the run is checked.
+    fn checked(&self) -> Option<&dyn Checked> {
+        None
+    }
 }
 
 thread_local! {

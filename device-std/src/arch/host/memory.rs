@@ -1,25 +1,51 @@
 //! Loads and stores: see `arch/ptx/memory.rs`.
 
-use super::hooks::{Instruction, Order, current};
+use super::hooks::{Access, Instruction, Order, current};
 use crate::arch::{V16, Word};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-fn seam_load(address: u64, bytes: u32, order: Order) {
-    current().instruction(Instruction::Load { address, bytes, order });
+/// Announces a load; what it reads if the run is checked.
+fn seam_load(address: u64, bytes: u32, order: Order) -> Option<[u64; 2]> {
+    let hooks = current();
+    match hooks.checked() {
+        Some(checked) => Some(checked.load(Access { address, bytes, order })),
+        None => {
+            hooks.instruction(Instruction::Load { address, bytes, order });
+            None
+        }
+    }
 }
 
-fn seam_store(address: u64, bytes: u32, order: Order) {
-    current().instruction(Instruction::Store { address, bytes, order });
+/// Announces a store; whether it is done, because the run is checked.
+fn seam_store(address: u64, bytes: u32, order: Order, value: [u64; 2]) -> bool {
+    let hooks = current();
+    match hooks.checked() {
+        Some(checked) => checked.store(Access { address, bytes, order }, value),
+        None => {
+            hooks.instruction(Instruction::Store { address, bytes, order });
+            return false;
+        }
+    }
+    true
+}
+
+/// Announces an access of shared memory.
+fn seam_shared(address: u64, bytes: usize, writes: bool) {
+    if let Some(checked) = current().checked() {
+        checked.shared(address, bytes as u32, writes);
+    }
 }
 
 /// The accesses of memory that one OS thread owns, the same for every width.
 macro_rules! one_owner {
     () => {
         unsafe fn load_shared(address: u64) -> Self {
+            seam_shared(address, size_of::<Self>(), false);
             // SAFETY: shared memory belongs to one block, whose threads share one OS thread.
             unsafe { (address as *const Self).read() }
         }
         unsafe fn store_shared(address: u64, value: Self) {
+            seam_shared(address, size_of::<Self>(), true);
             // SAFETY: as in `load_shared`.
             unsafe { (address as *mut Self).write(value) }
         }
@@ -39,42 +65,58 @@ macro_rules! word {
         $(
             impl Word for $ty {
                 unsafe fn load_global(address: u64) -> Self {
-                    seam_load(address, size_of::<Self>() as u32, Order::Weak);
+                    if let Some([bits, _]) = seam_load(address, size_of::<Self>() as u32, Order::Weak) {
+                        return bits as Self;
+                    }
                     // SAFETY: the caller vouches for an aligned, mapped address; all accesses to it are atomic.
                     unsafe { (*(address as *const $atomic)).load(Ordering::Relaxed) }
                 }
                 unsafe fn store_global(address: u64, value: Self) {
-                    seam_store(address, size_of::<Self>() as u32, Order::Weak);
+                    if seam_store(address, size_of::<Self>() as u32, Order::Weak, [u64::from(value), 0]) {
+                        return;
+                    }
                     // SAFETY: as in `load_global`.
                     unsafe { (*(address as *const $atomic)).store(value, Ordering::Relaxed) }
                 }
                 unsafe fn store_relaxed(address: u64, value: Self) {
-                    seam_store(address, size_of::<Self>() as u32, Order::Relaxed);
+                    if seam_store(address, size_of::<Self>() as u32, Order::Relaxed, [u64::from(value), 0]) {
+                        return;
+                    }
                     // SAFETY: as in `load_global`.
                     unsafe { (*(address as *const $atomic)).store(value, Ordering::Relaxed) }
                 }
                 unsafe fn load_relaxed(address: u64) -> Self {
-                    seam_load(address, size_of::<Self>() as u32, Order::Relaxed);
+                    if let Some([bits, _]) = seam_load(address, size_of::<Self>() as u32, Order::Relaxed) {
+                        return bits as Self;
+                    }
                     // SAFETY: as in `load_global`.
                     unsafe { (*(address as *const $atomic)).load(Ordering::Relaxed) }
                 }
                 unsafe fn load_acquire(address: u64) -> Self {
-                    seam_load(address, size_of::<Self>() as u32, Order::Acquire);
+                    if let Some([bits, _]) = seam_load(address, size_of::<Self>() as u32, Order::Acquire) {
+                        return bits as Self;
+                    }
                     // SAFETY: as in `load_global`.
                     unsafe { (*(address as *const $atomic)).load(Ordering::Acquire) }
                 }
                 unsafe fn store_release(address: u64, value: Self) {
-                    seam_store(address, size_of::<Self>() as u32, Order::Release);
+                    if seam_store(address, size_of::<Self>() as u32, Order::Release, [u64::from(value), 0]) {
+                        return;
+                    }
                     // SAFETY: as in `load_global`.
                     unsafe { (*(address as *const $atomic)).store(value, Ordering::Release) }
                 }
                 unsafe fn load_volatile(address: u64) -> Self {
-                    seam_load(address, size_of::<Self>() as u32, Order::Relaxed);
+                    if let Some([bits, _]) = seam_load(address, size_of::<Self>() as u32, Order::Relaxed) {
+                        return bits as Self;
+                    }
                     // SAFETY: as in `load_global`.
                     unsafe { (*(address as *const $atomic)).load(Ordering::Relaxed) }
                 }
                 unsafe fn store_volatile(address: u64, value: Self) {
-                    seam_store(address, size_of::<Self>() as u32, Order::Relaxed);
+                    if seam_store(address, size_of::<Self>() as u32, Order::Relaxed, [u64::from(value), 0]) {
+                        return;
+                    }
                     // SAFETY: as in `load_global`.
                     unsafe { (*(address as *const $atomic)).store(value, Ordering::Relaxed) }
                 }
@@ -101,13 +143,17 @@ unsafe fn halves<'a>(address: u64) -> (&'a AtomicU64, &'a AtomicU64) {
 
 impl Word for V16 {
     unsafe fn load_global(address: u64) -> Self {
-        seam_load(address, 16, Order::Weak);
+        if let Some([low, high]) = seam_load(address, 16, Order::Weak) {
+            return V16(low, high);
+        }
         // SAFETY: passed on.
         let (a, b) = unsafe { halves(address) };
         V16(a.load(Ordering::Relaxed), b.load(Ordering::Relaxed))
     }
     unsafe fn store_global(address: u64, value: Self) {
-        seam_store(address, 16, Order::Weak);
+        if seam_store(address, 16, Order::Weak, [value.0, value.1]) {
+            return;
+        }
         // SAFETY: passed on.
         let (a, b) = unsafe { halves(address) };
         a.store(value.0, Ordering::Relaxed);
@@ -145,7 +191,9 @@ impl Word for V16 {
 /// # Safety
 /// `address` is 16-aligned and mapped.
 unsafe fn store_whole(address: u64, value: V16, order: Order) {
-    seam_store(address, 16, order);
+    if seam_store(address, 16, order, [value.0, value.1]) {
+        return;
+    }
     let _whole = lock_16();
     // SAFETY: passed on.
     let (a, b) = unsafe { halves(address) };
@@ -158,7 +206,9 @@ unsafe fn store_whole(address: u64, value: V16, order: Order) {
 /// # Safety
 /// `address` is 16-aligned and mapped.
 unsafe fn load_whole(address: u64, order: Order) -> V16 {
-    seam_load(address, 16, order);
+    if let Some([low, high]) = seam_load(address, 16, order) {
+        return V16(low, high);
+    }
     let _whole = lock_16();
     // SAFETY: passed on.
     let (a, b) = unsafe { halves(address) };

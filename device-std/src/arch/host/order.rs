@@ -5,6 +5,9 @@ use core::sync::atomic::{Ordering, fence};
 
 /// `fence.sc.sys`.
 pub(crate) fn fence_sc_sys() {
+    if let Some(checked) = current().checked() {
+        return checked.fence();
+    }
     current().instruction(Instruction::Fence);
     fence(Ordering::SeqCst);
 }
@@ -25,6 +28,9 @@ pub(crate) const HAS_FENCE_ACQUIRE: bool = true;
 
 /// `fence.acquire.sys`.
 pub(crate) fn fence_acquire_sys() {
+    if let Some(checked) = current().checked() {
+        return checked.fence_acquire();
+    }
     current().instruction(Instruction::FenceAcquire);
     fence(Ordering::Acquire);
 }

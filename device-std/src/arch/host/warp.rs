@@ -10,7 +10,7 @@ fn lane() -> u32 {
 
 /// The value of lane `from`, or the own one where that lane is outside the warp or did not come.
 fn pick(mask: u32, value: u32, from: Option<u32>) -> u32 {
-    let (values, came) = current().warp_exchange(mask, u64::from(value));
+    let (values, came) = current().warp_exchange(mask, u64::from(value), false);
     match from {
         Some(lane) if lane < 32 && came & (1 << lane) != 0 => values[lane as usize] as u32,
         _ => value,
@@ -19,7 +19,7 @@ fn pick(mask: u32, value: u32, from: Option<u32>) -> u32 {
 
 /// `bar.warp.sync`.
 pub(crate) fn sync(mask: u32) {
-    current().warp_exchange(mask, 0);
+    current().warp_exchange(mask, 0, true);
 }
 
 /// `shfl.sync.idx`.
@@ -49,13 +49,13 @@ pub(crate) fn any(mask: u32, predicate: bool) -> bool {
 
 /// `vote.sync.all`.
 pub(crate) fn all(mask: u32, predicate: bool) -> bool {
-    let (values, came) = current().warp_exchange(mask, u64::from(predicate));
+    let (values, came) = current().warp_exchange(mask, u64::from(predicate), false);
     (0..32).all(|lane| came & (1 << lane) == 0 || values[lane as usize] != 0)
 }
 
 /// `vote.sync.ballot`.
 pub(crate) fn ballot(mask: u32, predicate: bool) -> u32 {
-    let (values, came) = current().warp_exchange(mask, u64::from(predicate));
+    let (values, came) = current().warp_exchange(mask, u64::from(predicate), false);
     (0..32)
         .filter(|&lane| came & (1 << lane) != 0 && values[lane as usize] != 0)
         .fold(0, |bits, lane| bits | 1 << lane)
@@ -106,7 +106,7 @@ pub(crate) fn shuffle_xor_within(mask: u32, value: u32, lane_mask: u32, control:
 
 /// The values of the lanes that came.
 fn came(mask: u32, value: u64) -> impl Iterator<Item = (u32, u64)> {
-    let (values, came) = current().warp_exchange(mask, value);
+    let (values, came) = current().warp_exchange(mask, value, false);
     (0..32).filter(move |lane| came & (1 << lane) != 0).map(move |lane| (lane, values[lane as usize]))
 }
 

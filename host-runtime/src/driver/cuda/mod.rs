@@ -183,7 +183,7 @@ impl Device for Gpu {
         &self.info
     }
 
-    fn enter(&self) -> Result<Box<dyn HostThread>> {
+    fn enter(&self, _: u32) -> Result<Box<dyn HostThread>> {
         self.context.enter()?;
         Ok(Box::new(Free))
     }

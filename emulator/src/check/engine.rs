@@ -1,0 +1,634 @@
+//! The loop of a checked run: all devices on one operating-system thread, one thread of one block at a time.
+
+use super::choose::Agents;
+use super::clock::Who;
+use super::finding::{Finding, Kind, Waiter};
+use super::know::Know;
+use super::run::{Run, mix};
+use crate::device::DeviceShared;
+use crate::schedule::ThreadId;
+use crate::thread::{Current, Ended};
+use crate::trap::Trap;
+use crate::worker::{Stepped, Waiting, Worker};
+use oxshmem_device::Together;
+use std::cell::RefMut;
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+
+/// Times that a thread may run without anything changing before it waits for a change.
+const IDLE: u32 = 48;
+/// As often all such threads may run again before they are found to wait for each other.
+const GRACE: u32 = 2048;
+
+/// A thread, and where it is.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    worker: u32,
+    id: ThreadId,
+    /// Where it stands among those that can run.
+    at: u32,
+    /// When its wait ends, if it polls.
+    until: Option<u64>,
+    /// Whether it has come to no operation since it started or met others: what it does until then concerns nobody else.
+    fresh: bool,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Everything has run.
+    Done,
+    /// Something was found that ends it, or nothing could go on.
+    Stopped,
+    /// A search has met this state before.
+    Cut,
+}
+
+/// Host threads, if there are any.
+pub(crate) trait Hosts: Debug {
+    /// Does what hosts have asked for since the last call.
+    fn take_in(&mut self, engine: &mut Engine);
+    /// How many can go on.
+    fn ready(&self) -> u32;
+    /// Lets the `n`-th of these run until it waits.
+    fn run(&mut self, n: u32, engine: &mut Engine);
+    /// Whether any is left.
+    fn left(&self) -> bool;
+    /// Whether one may do something though none is ready. Waits a moment for it.
+    fn may_return(&self) -> bool;
+    /// What the launch with this ticket knows at its start.
+    fn past(&self, ticket: u64) -> Option<Know>;
+    /// Those who wait, for a report.
+    fn waiting(&self) -> Vec<Waiter>;
+}
+
+/// No hosts.
+#[derive(Debug)]
+pub(crate) struct Alone;
+
+impl Hosts for Alone {
+    fn take_in(&mut self, _: &mut Engine) {}
+    fn ready(&self) -> u32 {
+        0
+    }
+    fn run(&mut self, _: u32, _: &mut Engine) {}
+    fn left(&self) -> bool {
+        false
+    }
+    fn may_return(&self) -> bool {
+        false
+    }
+    fn past(&self, _: u64) -> Option<Know> {
+        None
+    }
+    fn waiting(&self) -> Vec<Waiter> {
+        Vec::new()
+    }
+}
+
+/// All devices of a checked run.
+pub(crate) struct Engine {
+    pub(crate) workers: Vec<Worker>,
+    pub(crate) current: &'static Current,
+    known: Vec<Option<Known>>,
+    runnable: Vec<Who>,
+    /// Threads that run without anything changing.
+    idle: Vec<Who>,
+    last: Option<Who>,
+    seen_progress: u64,
+    grace: u32,
+    steps: u64,
+    most_steps: u64,
+    freed: Vec<ThreadId>,
+    /// Threads that may be fresh.
+    fresh: Vec<Who>,
+    /// The run need not go on.
+    cut: bool,
+}
+
+impl Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("runnable", &self.runnable).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(workers: Vec<Worker>, current: &'static Current) -> Self {
+        Self {
+            workers,
+            current,
+            known: Vec::new(),
+            runnable: Vec::new(),
+            idle: Vec::new(),
+            last: None,
+            seen_progress: 0,
+            grace: 0,
+            steps: 0,
+            most_steps: u64::MAX,
+            freed: Vec::new(),
+            fresh: Vec::new(),
+            cut: false,
+        }
+    }
+
+    pub(crate) fn state(&self) -> RefMut<'_, Run> {
+        self.current.checked.as_ref().expect("a checked run").borrow_mut()
+    }
+
+    /// Begins a run of at most so many steps.
+    pub(crate) fn begin(&mut self, most_steps: u64) {
+        self.known.clear();
+        self.runnable.clear();
+        self.idle.clear();
+        self.fresh.clear();
+        (self.last, self.seen_progress, self.grace, self.steps, self.cut) = (None, 0, 0, 0, false);
+        self.most_steps = most_steps;
+    }
+
+    fn push(&mut self, who: Who) {
+        let at = self.runnable.len() as u32;
+        if let Some(Some(known)) = self.known.get_mut(who as usize)
+            && known.at == NOWHERE
+        {
+            known.at = at;
+            known.until = None;
+            self.runnable.push(who);
+        }
+    }
+
+    fn remove(&mut self, who: Who) {
+        let Some(Some(known)) = self.known.get_mut(who as usize) else { return };
+        let at = std::mem::replace(&mut known.at, NOWHERE);
+        if at == NOWHERE {
+            return;
+        }
+        self.runnable.swap_remove(at as usize);
+        if let Some(&moved) = self.runnable.get(at as usize)
+            && let Some(Some(moved)) = self.known.get_mut(moved as usize)
+        {
+            moved.at = at;
+        }
+    }
+
+    /// Puts a thread at the head of those that can run.
+    fn lead(&mut self, who: Who) {
+        let Some(Some(known)) = self.known.get(who as usize) else { return };
+        let at = known.at as usize;
+        if at == 0 || known.at == NOWHERE {
+            return;
+        }
+        self.runnable.swap(0, at);
+        for at in [0, at] {
+            let moved = self.runnable[at];
+            if let Some(Some(moved)) = self.known.get_mut(moved as usize) {
+                moved.at = at as u32;
+            }
+        }
+    }
+
+    /// Makes known what has become resident.
+    fn take_in(&mut self, hosts: &dyn Hosts) {
+        for worker in 0..self.workers.len() {
+            for id in self.workers[worker].fresh() {
+                if self.workers[worker].who(id) == Some(u32::MAX) {
+                    self.register(worker, id, hosts);
+                }
+                if let Some(who) = self.workers[worker].who(id) {
+                    self.push(who);
+                }
+            }
+        }
+        let (woken, progress) = {
+            let mut run = self.state();
+            (std::mem::take(&mut run.woken), run.progress)
+        };
+        for who in woken {
+            // It may have gone on since by another word.
+            if self.known[who as usize].is_some_and(|known| known.until.is_some()) {
+                self.push(who);
+            }
+        }
+        if progress != self.seen_progress {
+            self.seen_progress = progress;
+            self.grace = 0;
+            for who in std::mem::take(&mut self.idle) {
+                self.push(who);
+            }
+        }
+    }
+
+    fn register(&mut self, worker: usize, id: ThreadId, hosts: &dyn Hosts) {
+        let this = &self.workers[worker];
+        let Some(block) = this.block_of(id) else { return };
+        let Some((launch, ticket, stream)) = this.launch_of(block.launch) else { return };
+        let pe = launch.context.my_pe;
+        // A launch without a host program has no others.
+        let stream = if ticket == 0 { 0 } else { stream };
+        let positions: Vec<_> = block.frames.iter().map(|frame| frame.position).collect();
+        let Some(first) = block.frames.first() else { return };
+        let number = (worker as u64) << 32 | block.launch;
+        let first = {
+            let mut run = self.state();
+            let mut know = hosts.past(ticket).unwrap_or_else(|| Know::new(run.pes));
+            // It comes after the others of its stream.
+            if let Some(before) = run.ended.get(&stream).filter(|_| stream != 0) {
+                know.join(before);
+            }
+            let shared = first.shared;
+            run.shadow.set(shared.0, shared.1.into(), super::event::NONE);
+            run.add_block(pe, (number, stream), &positions, shared, &know)
+        };
+        for (thread, frame) in block.frames.iter().enumerate() {
+            let who = first + thread as u32;
+            frame.who.set(who);
+            if self.known.len() <= who as usize {
+                self.known.resize(who as usize + 1, None);
+            }
+            let id = ThreadId { block: id.block, thread: thread as u32 };
+            self.fresh.push(who);
+            self.known[who as usize] =
+                Some(Known { worker: worker as u32, id, at: NOWHERE, until: None, fresh: true });
+        }
+    }
+
+    /// Runs until nothing is left, or something ends the run.
+    pub(crate) fn run(&mut self, hosts: &mut dyn Hosts) -> End {
+        let end = self.go(hosts);
+        self.state().look_again();
+        end
+    }
+
+    fn go(&mut self, hosts: &mut dyn Hosts) -> End {
+        loop {
+            hosts.take_in(self);
+            self.take_in(hosts);
+            if self.state().early.broken {
+                self.stop();
+                return End::Cut;
+            }
+            if self.state().over {
+                self.stop();
+                return End::Stopped;
+            }
+            if let Some(last) = self.last {
+                self.lead(last);
+            }
+            let (mut agents, starved) = self.agents(hosts.ready());
+            if agents.threads + agents.updates + agents.hosts == 0 {
+                let done = self.idle.is_empty() && self.workers.iter().all(Worker::is_idle);
+                if done && !hosts.left() {
+                    return End::Done;
+                }
+                if !self.idle.is_empty() && self.grace < GRACE && self.grace_is_allowed() {
+                    self.grace += 1;
+                    let idle = std::mem::take(&mut self.idle);
+                    idle.into_iter().for_each(|who| self.push(who));
+                    agents.threads = self.runnable.len() as u32;
+                } else if hosts.may_return() {
+                    continue;
+                } else {
+                    self.stuck(hosts);
+                    self.stop();
+                    return End::Stopped;
+                }
+            }
+            if self.bring_up() {
+                continue;
+            }
+            if self.cut || !self.goes_on(agents) {
+                self.stop();
+                return End::Cut;
+            }
+            let option = self.choose(agents, starved);
+            let all = self.state().updates.count;
+            if option < agents.threads {
+                let who = self.runnable[option as usize];
+                self.step(who);
+            } else if option < agents.threads + all {
+                let mut run = self.state();
+                if let Some((queue, at)) = run.updates.nth(option - agents.threads) {
+                    run.carry_out(queue, at);
+                }
+            } else {
+                self.last = None;
+                hosts.run(option - agents.threads - all, self);
+            }
+            self.steps += 1;
+            if self.steps > self.most_steps {
+                let detail = format!("the run has not ended after {} steps", self.most_steps);
+                let place = self.last.map(|who| self.state().place_now(who));
+                self.state().found(Finding { first: place, detail, ..Finding::new(Kind::NoProgress) });
+                self.stop();
+                return End::Stopped;
+            }
+        }
+    }
+
+    /// In a search, lets the fresh threads come to their next operation, which is no choice. Whether there was one.
+    fn bring_up(&mut self) -> bool {
+        if !self.state().choose.searches() {
+            self.fresh.clear();
+            return false;
+        }
+        while let Some(who) = self.fresh.pop() {
+            let Some(Some(known)) = self.known.get(who as usize).copied() else { continue };
+            if known.fresh && known.at != NOWHERE {
+                self.step(who);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What happens next, numbered among all that could if no PE were starved.
+    fn choose(&self, agents: Agents, starved: Option<u32>) -> u32 {
+        let mut run = self.state();
+        let mut option = run.choose.next(agents);
+        if let Some(pe) = starved
+            && option >= agents.threads
+        {
+            let n = option - agents.threads;
+            option = if n < agents.updates {
+                agents.threads + run.updates.number_but(n, pe)
+            } else {
+                agents.threads + run.updates.count + (n - agents.updates)
+            };
+        }
+        run.choose.made(option)
+    }
+
+    fn grace_is_allowed(&self) -> bool {
+        !self.state().choose.searches() || self.grace < 4
+    }
+
+    /// What can happen, and the PE whose updates cannot yet.
+    fn agents(&self, hosts: u32) -> (Agents, Option<u32>) {
+        let run = self.state();
+        let threads = self.runnable.len() as u32;
+        let goes_on = self.last.is_some() && self.last == self.runnable.first().copied();
+        let all = Agents { threads, goes_on, updates: run.updates.count, hosts };
+        match run.choose.starved() {
+            Some(pe) if threads > 0 || hosts > 0 => {
+                (Agents { updates: run.updates.count_but(pe), ..all }, Some(pe))
+            }
+            _ => (all, None),
+        }
+    }
+
+    /// Whether a search has not met this state before.
+    fn goes_on(&self, agents: Agents) -> bool {
+        let mut run = self.state();
+        if !run.choose.searches() || agents.threads + agents.updates <= 1 {
+            return true;
+        }
+        let mut state = run.memory ^ run.words.hash(|event| run.label(event));
+        for thread in run.threads.iter().flatten() {
+            let runs = self.known[thread.who as usize].map_or(0, |known| u64::from(known.at != NOWHERE));
+            let now = u64::from(run.phases[thread.who as usize >> 5]);
+            let promised = u64::from(thread.promised.is_some()) << 50 ^ thread.decided << 51;
+            let what = mix(u64::from(thread.who) ^ thread.log) ^ promised ^ thread.op.number << 2 ^ runs << 1;
+            let line = core::ptr::from_ref(thread.op.location).addr() as u64;
+            state = state.wrapping_add(mix(what ^ mix(now) ^ line ^ u64::from(thread.gone)));
+        }
+        for queue in run.updates.queues() {
+            let mut order = 1;
+            for update in queue {
+                order = mix(order ^ run.label(update.event) ^ update.number ^ update.sources() << 40);
+            }
+            state = state.wrapping_add(mix(order));
+        }
+        run.choose.is_new(state)
+    }
+
+    /// Runs one thread.
+    fn step(&mut self, who: Who) {
+        let Some(Some(known)) = self.known.get(who as usize).copied() else { return };
+        self.last = Some(who);
+        if let Some(Some(known)) = self.known.get_mut(who as usize) {
+            known.fresh = false;
+        }
+        self.resume(who, known, None);
+    }
+
+    fn resume(&mut self, who: Who, known: Known, now: Option<u64>) {
+        self.freed.clear();
+        let mut freed = std::mem::take(&mut self.freed);
+        let worker = &mut self.workers[known.worker as usize];
+        let stepped = worker.step_checked(known.id, now, &mut freed);
+        match stepped {
+            Stepped::Runs => self.ran(who),
+            Stepped::Polls(until) => self.polls(who, until),
+            Stepped::Waits => self.remove(who),
+            Stepped::Ended(ended) => {
+                self.remove(who);
+                self.ended(who, &ended);
+            }
+        }
+        for id in freed.drain(..) {
+            if let Some(who) = self.workers[known.worker as usize].who(id) {
+                self.push(who);
+                if let Some(Some(known)) = self.known.get_mut(who as usize) {
+                    known.fresh = true;
+                    self.fresh.push(who);
+                }
+            }
+        }
+        self.freed = freed;
+        if self.workers[known.worker as usize].after_step(known.id) {
+            self.divided(known);
+        }
+    }
+
+    /// A thread can go on; unless it has run often and nothing has changed.
+    fn ran(&mut self, who: Who) {
+        let idle = {
+            let mut run = self.state();
+            let progress = run.progress;
+            let limit = if run.choose.searches() { 3 } else { IDLE };
+            let thread = run.thread_mut(who);
+            if thread.progress == progress {
+                thread.idle += 1;
+            } else {
+                (thread.idle, thread.progress) = (0, progress);
+            }
+            thread.idle > limit
+        };
+        if idle {
+            self.remove(who);
+            self.idle.push(who);
+        }
+    }
+
+    /// A thread's poll has failed: it goes on when a word that it has looked at changes.
+    fn polls(&mut self, who: Who, until: u64) {
+        let (polled, stale) = {
+            let mut run = self.state();
+            let thread = run.thread_mut(who);
+            thread.log = thread.before;
+            (std::mem::take(&mut thread.polled), std::mem::take(&mut thread.stale))
+        };
+        if stale {
+            // A poll that fails because it is behind is one that comes later: the search has that, too.
+            let searches = self.state().choose.searches();
+            self.cut |= searches;
+            return;
+        }
+        if polled.is_empty() {
+            return self.ran(who);
+        }
+        self.remove(who);
+        if let Some(Some(known)) = self.known.get_mut(who as usize) {
+            known.until = Some(until);
+        }
+        let mut run = self.state();
+        for address in polled {
+            run.words.wait(address, who);
+        }
+    }
+
+    fn ended(&mut self, who: Who, ended: &Ended) {
+        let finding = {
+            let run = self.state();
+            let first = Some(run.place_now(who));
+            match ended {
+                Ended::Well => return,
+                Ended::Panicked(said) => Finding {
+                    first,
+                    detail: format!("`{}` at {}", said.message, said.location),
+                    ..Finding::new(Kind::Panicked)
+                },
+                Ended::Wild(wild) => Finding {
+                    first,
+                    memory: format!("address {:#x}", wild.address),
+                    detail: format!("access of {} bytes: {}", wild.bytes, wild.problem),
+                    ..Finding::new(Kind::WildAccess)
+                },
+                Ended::Trapped(Trap::Overflow) => Finding { first, ..Finding::new(Kind::StackOverflow) },
+                Ended::Trapped(Trap::Endless(time)) => Finding {
+                    first,
+                    detail: format!("it has computed for {time} ms of processor time since"),
+                    remedy: "end the loop, or raise OXSHMEM_CHECK_PATIENCE".into(),
+                    ..Finding::new(Kind::NoProgress)
+                },
+                Ended::Trapped(Trap::Access(address)) => Finding {
+                    first,
+                    memory: format!("address {address:#x}"),
+                    detail: "nothing is mapped there".into(),
+                    ..Finding::new(Kind::WildAccess)
+                },
+            }
+        };
+        let mut run = self.state();
+        run.found(finding);
+        run.over = true;
+    }
+
+    /// The threads of a block wait for each other at different places.
+    fn divided(&mut self, known: Known) {
+        let worker = &self.workers[known.worker as usize];
+        let Some(block) = worker.block_of(known.id) else { return };
+        let at = |waiting| {
+            (0..block.frames.len() as u32)
+                .find(|&thread| worker.waiting(ThreadId { thread, ..known.id }) == Some(waiting))
+                .map(|thread| block.frames[thread as usize].who.get())
+        };
+        let (barrier, warp) = (at(Waiting::Block), at(Waiting::Warp));
+        let second_warp = || {
+            let threads = 0..block.frames.len() as u32;
+            let mut all = threads
+                .filter(|&thread| worker.waiting(ThreadId { thread, ..known.id }) == Some(Waiting::Warp))
+                .map(|thread| block.frames[thread as usize].who.get());
+            all.find(|&who| Some(who) != warp)
+        };
+        let other = if barrier.is_some() { warp } else { second_warp() };
+        let finding = {
+            let run = self.state();
+            Finding {
+                first: barrier.or(warp).map(|who| run.place_now(who)),
+                second: other.map(|who| run.place_now(who)),
+                detail: format!("the block's {} living threads all wait for each other", block.living),
+                remedy: "have all threads of the scope call it".into(),
+                ..Finding::new(Kind::PartialScope)
+            }
+        };
+        let mut run = self.state();
+        run.found(finding);
+        run.over = true;
+    }
+
+    /// Reports operations of some warps that others of the block do not come to, but wait at its barrier.
+    fn partial(&mut self, polling: &[(Who, Known, u64)]) {
+        for &(who, known, _) in polling {
+            let worker = &self.workers[known.worker as usize];
+            let Some(block) = worker.block_of(known.id) else { continue };
+            let elsewhere = (0..block.frames.len() as u32)
+                .find(|&thread| worker.waiting(ThreadId { thread, ..known.id }) == Some(Waiting::Block))
+                .map(|thread| block.frames[thread as usize].who.get());
+            let mut run = self.state();
+            if run.thread(who).op.together == Together::Warps
+                && let Some(other) = elsewhere
+            {
+                let finding = Finding {
+                    first: Some(run.place_now(who)),
+                    second: Some(run.place_now(other)),
+                    detail: "some warps of a group wait in an operation of the group, others at a barrier"
+                        .into(),
+                    remedy: "have all warps of the group call it".into(),
+                    ..Finding::new(Kind::PartialScope)
+                };
+                run.found(finding);
+            }
+        }
+    }
+
+    /// Says who waits for what.
+    fn stuck(&mut self, hosts: &dyn Hosts) {
+        let mut waiting: Vec<Who> = self.idle.clone();
+        let mut polling = Vec::new();
+        for (who, known) in self.known.iter().enumerate() {
+            let Some(known) = known else { continue };
+            if self.workers[known.worker as usize].who(known.id) != Some(who as Who)
+                || self.state().thread(who as Who).gone
+            {
+                continue;
+            }
+            match known.until {
+                Some(until) => polling.push((who as Who, *known, until)),
+                None if !waiting.contains(&(who as Who)) => waiting.push(who as Who),
+                None => {}
+            }
+        }
+        self.partial(&polling);
+        // Their deadlines pass: each says what it has waited for.
+        for &(who, known, until) in &polling {
+            self.resume(who, known, Some(until));
+        }
+        waiting.extend(polling.iter().map(|&(who, ..)| who));
+        let mut detail = String::new();
+        for worker in &self.workers {
+            for (kernel, placed, total) in worker.waiting_blocks() {
+                detail = format!(
+                    "{} of {total} blocks of `{kernel}` have no room while those that are resident wait",
+                    total - placed
+                );
+            }
+        }
+        let hosts = hosts.waiting();
+        self.state().deadlock(&waiting, hosts, detail);
+    }
+
+    /// Ends the devices.
+    pub(crate) fn close(&mut self, devices: &[Arc<DeviceShared>]) {
+        for (worker, device) in self.workers.iter_mut().zip(devices) {
+            device.close("its machine was dropped");
+            worker.stop("its machine was dropped");
+        }
+    }
+
+    /// Ends everything that is left.
+    pub(crate) fn stop(&mut self) {
+        self.workers.iter_mut().for_each(Worker::fail_all);
+    }
+}

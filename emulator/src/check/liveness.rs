@@ -1,0 +1,145 @@
+//! Failures, and what is said when nothing can go on.
+
+use super::clock::Who;
+use super::finding::{Finding, Kind, Waiter};
+use super::know::Class;
+use super::run::Run;
+use oxshmem_device::abi::{Cause, Cmp, ErrorRecord, Operation};
+
+impl Run {
+    /// An access of a block's shared memory.
+    pub(crate) fn shared(&mut self, who: Who, (address, bytes): (u64, u32), writes: bool) {
+        let (start, size) = self.groups[self.thread(who).block].shared;
+        if address < start || address - start >= u64::from(size) {
+            return;
+        }
+        let event = self.event(who, Class::Local, writes, 0);
+        let copies = self.thread(who).op.operation != Operation::Access;
+        self.meet((address, bytes.into()), event, copies, None);
+    }
+
+    /// A thread has ended.
+    pub(crate) fn end(&mut self, who: Who) {
+        self.progress += 1;
+        let know = self.thread(who).know.clone().and(who, self.now(who));
+        let thread = self.thread_mut(who);
+        thread.gone = true;
+        let stream = self.groups[self.thread(who).block].stream;
+        if stream != 0 {
+            match self.ended.get_mut(&stream) {
+                Some(all) => all.join(&know),
+                None => _ = self.ended.insert(stream, know),
+            }
+        }
+    }
+
+    /// A thread fails with this record.
+    pub(crate) fn failed(&mut self, who: Who, record: &ErrorRecord) {
+        let place = self.place_now(who);
+        let cause = Cause::from_number(record.cause);
+        if cause == Some(Cause::Deadline) {
+            let waiter = self.waiter(who, Some(record));
+            self.waiters.push((who, waiter));
+            return;
+        }
+        let kind = match cause {
+            Some(Cause::IndexOutOfRange) => Kind::OutOfBounds,
+            _ => Kind::BadCall,
+        };
+        let cause = cause.map_or("an unknown cause", Cause::name);
+        let memory = if record.offset == 0 { String::new() } else { self.places.name_at(record.offset) };
+        let detail = match kind {
+            Kind::OutOfBounds => format!("{cause}: index {}, of {}", record.seen, record.expected),
+            _ => {
+                format!("{cause}: {} where {} was expected, PE {}", record.seen, record.expected, record.peer)
+            }
+        };
+        self.found(Finding { first: Some(place), memory, detail, ..Finding::new(kind) });
+        self.over = true;
+    }
+
+    /// What a thread waits for.
+    pub(crate) fn waiter(&self, who: Who, record: Option<&ErrorRecord>) -> Waiter {
+        let op = self.thread(who).op;
+        let place = self.place_now(who);
+        let mut waiter = Waiter { place, waits_for: String::new(), seen: None, by: String::new(), count: 1 };
+        let named = record.is_some_and(|record| record.offset >= oxshmem_device::abi::control::BYTES);
+        match record {
+            Some(record) if named => {
+                let cmp = Cmp::from_number(record.cmp).map_or("?", Cmp::symbol);
+                let name = self.places.name_at(record.offset);
+                waiter.waits_for = format!("{name} {cmp} {}", record.expected);
+                waiter.seen = Some(record.seen);
+                let address = self.places.address(self.thread(who).pe, record.offset);
+                waiter.by = self.could_have(address, record);
+            }
+            _ => match op.operation {
+                Operation::BarrierAll | Operation::SyncAll => {
+                    waiter.waits_for = format!("all PEs to come to {}", op.operation);
+                    waiter.by = self.who_came();
+                }
+                _ => waiter.waits_for = format!("others to come to this {}", op.operation),
+            },
+        }
+        waiter
+    }
+
+    /// Who has written a word that is waited for, and what of it.
+    fn could_have(&self, address: u64, record: &ErrorRecord) -> String {
+        let writers = self.words.writers(address);
+        if writers.is_empty() {
+            return "nobody has updated it in this run".into();
+        }
+        let mut lines = Vec::new();
+        if let Some(cmp) = Cmp::from_number(record.cmp)
+            && let Some(value) = self.words.past(address).find(|&value| cmp.holds(value, record.expected))
+        {
+            lines.push(format!("it was {value} before, which would have done: that value is lost"));
+        }
+        for &event in writers.iter().take(3) {
+            lines.push(format!("updated by {}", self.place(event)));
+        }
+        lines.join("; ")
+    }
+
+    /// How often each PE has come to a barrier of all PEs.
+    fn who_came(&self) -> String {
+        let counts: Vec<String> = self
+            .calls
+            .iter()
+            .enumerate()
+            .map(|(pe, calls)| format!("PE {pe}: {}", calls.all.len()))
+            .collect();
+        format!("times that each PE has come to one: {}", counts.join(", "))
+    }
+
+    /// Reports that nothing can go on: what each of these threads waits for.
+    pub(crate) fn deadlock(&mut self, waiting: &[Who], hosts: Vec<Waiter>, detail: String) {
+        let known = std::mem::take(&mut self.waiters);
+        let mut waiters: Vec<Waiter> = known.iter().map(|(_, waiter)| waiter.clone()).collect();
+        for &who in waiting {
+            let told = known.iter().any(|&(other, _)| {
+                let (a, b) = (self.thread(who), self.thread(other));
+                other == who || a.block == b.block && core::ptr::eq(a.op.location, b.op.location)
+            });
+            if !told {
+                waiters.push(self.waiter(who, None));
+            }
+        }
+        waiters.extend(hosts);
+        let mut alike: Vec<Waiter> = Vec::new();
+        for waiter in waiters {
+            let same = |other: &&mut Waiter| {
+                other.place.location == waiter.place.location
+                    && other.place.pe == waiter.place.pe
+                    && other.waits_for == waiter.waits_for
+            };
+            match alike.iter_mut().find(same) {
+                Some(other) => other.count += 1,
+                None => alike.push(waiter),
+            }
+        }
+        let first = alike.first().map(|waiter| waiter.place.clone());
+        self.found(Finding { first, waiters: alike, detail, ..Finding::new(Kind::Deadlock) });
+    }
+}

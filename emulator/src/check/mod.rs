@@ -1,0 +1,60 @@
+//! The checker: runs kernels under the weakest memory that the specification allows, and says what they rely on that
+//! nothing promises.
+//!
+//! A checked machine has all its devices on one operating-system thread, and runs one GPU thread at a time. What a thread
+//! does to another PE's memory becomes an [update](updates) under way, an agent of the schedule like the threads; reads of
+//! words that threads synchronise by may return older values. Which event comes before which is kept by vector clocks.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `options` | [`CheckOptions`], [`Profile`], [`Schedule`] |
+//! | `finding` | [`Finding`], [`Kind`] |
+//! | `report` | [`Report`]: text and JSON |
+//! | `choose` | every choice of a run: by seed, by a list, or all of them |
+//! | `clock`, `know` | what is known to come before, and which updates to be over |
+//! | `event`, `shadow` | who did what, and who has written and read each byte last |
+//! | `places` | whose an address is, and how it is called |
+//! | `words` | the values of a word that can still be read |
+//! | `updates`, `carry` | updates under way, and carrying them out |
+//! | `early` | relaxed reads that come after the update behind them |
+//! | `access`, `order` | what an access does; what fences and barriers order |
+//! | `judge` | whether two events conflict, and what that means |
+//! | `liveness` | who waits for what |
+//! | `run` | all of it together |
+//! | `hooks`, `engine` | the seam to the kernel; the loop |
+//! | `minimise` | a failing schedule made smaller |
+//! | `machine`, `baton` | checked machines for host programs, whose threads run one at a time |
+//! | `world` | [`World`]: checked runs without a host program |
+
+mod access;
+pub(crate) mod baton;
+mod carry;
+mod choose;
+mod clock;
+mod early;
+pub(crate) mod engine;
+mod event;
+mod finding;
+mod hooks;
+mod judge;
+mod know;
+mod liveness;
+pub(crate) mod machine;
+mod minimise;
+mod options;
+mod order;
+mod places;
+mod report;
+pub(crate) mod run;
+mod shadow;
+mod updates;
+mod words;
+mod world;
+
+pub use choose::Choice;
+pub use finding::{Finding, Kind, Place, Waiter};
+pub use machine::{Checked, Checking};
+pub use minimise::minimise;
+pub use options::{CheckOptions, Profile, Schedule};
+pub use report::Report;
+pub use world::{Grid, Outcomes, Registers, Search, World};

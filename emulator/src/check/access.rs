@@ -389,8 +389,9 @@ impl Run {
         let pe = self.thread(who).pe;
         let observer = Observer { who, pe, time, know };
         let floor = self.floor(address, observer);
-        let Some(word) = self.words.get(address) else { return };
-        let last = word.last;
+        let Self { words, events, .. } = self;
+        let Some(word) = words.get(address) else { return };
+        let last = word.last.map(|before| before.filter(|&before| !events.is_old(before)));
         word.last[how as usize] = Some(event);
         let order = |before: EventId| word.values.iter().position(|value| value.event == before);
         let seen = |before: EventId| order(before).is_some_and(|at| at <= floor);
@@ -430,7 +431,7 @@ impl Run {
             // A word that others hold as one of another width starts anew.
             self.words.forget(address, bytes.into());
             // Its writer may not have arrived: then this is what was there before.
-            let writer = if writer != 0 && self.events.get(writer).strong != 0 { 1 } else { writer };
+            let writer = if self.events.get(writer).strong != 0 { 1 } else { writer };
             self.words.insert(address, Word::new(bytes, raw(address, bytes), writer));
         }
         self.words.get(address).expect("it was made")
@@ -479,7 +480,7 @@ impl Run {
         if !thread.polled.contains(&address) {
             thread.polled.push(address);
         }
-        if event > 1 && !control {
+        if !self.events.is_old(event) && !control {
             thread.hear(Heard { event, issued, message: told });
         }
         if acquires(order) {
@@ -514,8 +515,8 @@ impl Run {
 
     /// What tells an event from others in every run.
     pub(crate) fn label(&self, event: EventId) -> u64 {
-        if event <= 1 {
-            return event.into();
+        if self.events.is_old(event) {
+            return u64::from(event.min(1));
         }
         let event = self.events.get(event);
         let line = core::ptr::from_ref(event.location).addr() as u64;
@@ -583,7 +584,7 @@ impl Run {
         };
         let Value { bits, event: earlier, message: before, issued: told, .. } =
             self.word(address, bytes).newest().clone();
-        if earlier > 1 && !control {
+        if !self.events.is_old(earlier) && !control {
             let heard = Heard { event: earlier, issued: told, message: before.clone() };
             self.thread_mut(who).hear(heard);
         }

@@ -155,13 +155,8 @@ impl Baton {
     /// Runs `wait`, which another host thread ends. It may hold a lock when it returns that others need: so the baton is
     /// taken [later](Self::back).
     pub(crate) fn aside<R>(&self, host: usize, wait: impl FnOnce() -> R) -> R {
-        {
-            let mut state = self.state();
-            let released = matches!(state.hosts[host].standing, Standing::Ready);
-            if !released {
-                self.give(&mut state, host, Standing::Waits);
-            }
-        }
+        // Whoever ends a wait lets all others go, too: one that goes on waiting comes here again.
+        self.give(&mut self.state(), host, Standing::Waits);
         wait()
     }
 

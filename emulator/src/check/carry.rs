@@ -117,7 +117,7 @@ impl Run {
         let by =
             |value: &Value| threads.get(events.get(value.event).who as usize)?.as_deref().map(|by| by.pe);
         // Not before what its own PE has written: that has arrived.
-        let own = word.values.iter().rposition(|value| value.event > 1 && by(value) == Some(pe));
+        let own = word.values.iter().rposition(|value| !events.is_old(value.event) && by(value) == Some(pe));
         let floor = floor.max(own.unwrap_or(0));
         let count = word.values.len();
         let may = |at: usize| at == count || !word.values[at].changes;
@@ -142,7 +142,7 @@ impl Run {
         let word = self.words.get(address).expect("the caller has made it");
         // What a thread writes after its own release belongs to that release.
         let before = place.unwrap_or(word.values.len()).checked_sub(1).map(|at| &word.values[at]);
-        let own = before.filter(|value| value.event > 1 && events.get(value.event).who == by);
+        let own = before.filter(|value| events.get(value.event).who == by);
         let message = match (message, own.and_then(|value| value.message.clone())) {
             (Some(message), Some(own)) => Some(joined(&message, &own)),
             (message, own) => message.or(own),

@@ -19,7 +19,10 @@ pub(crate) struct Time {
 /// What is known of all threads' pasts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clock {
-    /// By warp: everything of the phases below is known.
+    /// Everything of the warps below is known, but for the first few, which are host threads.
+    from: u32,
+    hosts: u32,
+    /// By warp, from `from` on: everything of the phases below is known.
     base: Vec<u32>,
     /// Of single threads, in order: everything up to and with this time is known, beyond their warp's base.
     more: Vec<(Who, Time)>,
@@ -30,8 +33,17 @@ pub(crate) fn warp_of(who: Who) -> usize {
 }
 
 impl Clock {
+    /// Knows everything of the warps below `from`, but for the first `hosts`.
+    pub(crate) fn from(from: u32, hosts: u32) -> Self {
+        Self { from, hosts, ..Self::default() }
+    }
+
     fn base(&self, warp: usize) -> u32 {
-        self.base.get(warp).copied().unwrap_or(0)
+        match warp.checked_sub(self.from as usize) {
+            Some(at) => self.base.get(at).copied().unwrap_or(0),
+            None if warp < self.hosts as usize => 0,
+            None => u32::MAX,
+        }
     }
 
     /// Whether what `who` did at `time` is known.
@@ -58,41 +70,58 @@ impl Clock {
 
     /// Learns all that the threads of a warp did in the phases below `phase`.
     pub(crate) fn learn_warp(&mut self, warp: usize, phase: u32) {
-        if self.base.len() <= warp {
-            self.base.resize(warp + 1, 0);
+        let Some(at) = warp.checked_sub(self.from as usize) else { return };
+        if self.base.len() <= at {
+            self.base.resize(at + 1, 0);
         }
-        if self.base[warp] < phase {
-            self.base[warp] = phase;
+        if self.base[at] < phase {
+            self.base[at] = phase;
             self.more.retain(|&(who, time)| warp_of(who) != warp || time.phase >= phase);
         }
     }
 
     /// Learns all that `other` knows.
     pub(crate) fn join(&mut self, other: &Self) {
-        if self.base.len() < other.base.len() {
-            self.base.resize(other.base.len(), 0);
+        if self.from < other.from {
+            let gone = (other.from - self.from) as usize;
+            self.base.drain(..gone.min(self.base.len()));
+            (self.from, self.hosts) = (other.from, other.hosts);
         }
-        for (own, other) in self.base.iter_mut().zip(&other.base) {
+        let ahead = (self.from - other.from) as usize;
+        let theirs = other.base.get(ahead..).unwrap_or_default();
+        if self.base.len() < theirs.len() {
+            self.base.resize(theirs.len(), 0);
+        }
+        for (own, other) in self.base.iter_mut().zip(theirs) {
             *own = (*own).max(*other);
         }
         for &(who, time) in &other.more {
             self.learn(who, time);
         }
-        let base = &self.base;
-        self.more.retain(|&(who, time)| base.get(warp_of(who)).is_none_or(|&base| time.phase >= base));
+        let mut more = std::mem::take(&mut self.more);
+        more.retain(|&(who, time)| self.base(warp_of(who)) <= time.phase);
+        self.more = more;
     }
 
     /// What it knows of some warps.
     pub(crate) fn of(&self, is: impl Fn(usize) -> bool) -> Self {
+        let from = self.from as usize;
         let mut base = self.base.clone();
-        base.iter_mut().enumerate().filter(|(warp, _)| !is(*warp)).for_each(|(_, phase)| *phase = 0);
+        base.iter_mut().enumerate().filter(|(at, _)| !is(from + at)).for_each(|(_, phase)| *phase = 0);
         let more = self.more.iter().copied().filter(|&(who, _)| is(warp_of(who))).collect();
-        Self { base, more }
+        Self { base, more, ..*self }
     }
 
     /// Whether it knows all that `other` knows.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        other.base.iter().enumerate().all(|(warp, &base)| self.base(warp) >= base)
+        let ahead = self.from.saturating_sub(other.from) as usize;
+        self.from >= other.from
+            && other
+                .base
+                .iter()
+                .enumerate()
+                .skip(ahead)
+                .all(|(at, &base)| self.base(other.from as usize + at) >= base)
             && other.more.iter().all(|&(who, time)| self.knows(who, time))
     }
 }
@@ -126,6 +155,22 @@ mod tests {
         clock.learn_warp(2, 1);
         assert!(clock.knows(70, at(0, 9)) && clock.knows(71, at(0, 0)) && !clock.knows(71, at(1, 0)));
         assert!(clock.more.is_empty(), "the warp's base says it");
+    }
+
+    #[test]
+    fn what_everybody_knows_takes_no_room() {
+        let (mut a, mut b) = (Clock::default(), Clock::from(4, 1));
+        a.learn_warp(2, 3);
+        a.learn_warp(5, 2);
+        a.learn(3, at(0, 1));
+        assert!(b.knows(70, at(9, 9)) && !b.knows(3, at(0, 0)) && !b.knows(130, at(0, 0)));
+        assert!(!a.covers(&b) && !b.covers(&a));
+        a.join(&b);
+        assert_eq!((a.base.len(), a.from), (2, 4));
+        assert!(a.covers(&b) && a.knows(3, at(0, 1)) && a.knows(160, at(1, 0)) && !a.knows(130, at(0, 0)));
+        b.learn_warp(6, 1);
+        a.join(&b);
+        assert!(a.knows(192, at(0, 0)) && a.covers(&b));
     }
 
     #[test]

@@ -30,7 +30,15 @@ pub(crate) struct Event {
 
 /// All events of a run.
 #[derive(Debug)]
-pub(crate) struct Events(Vec<Event>);
+pub(crate) struct Events {
+    /// Those from `from` on, and in front of them two that stand for all others.
+    all: Vec<Event>,
+    /// Everybody knows those below to be over.
+    from: EventId,
+}
+
+/// The first numbers are [`NONE`] and [`INITIAL`].
+const FIRST: EventId = 2;
 
 impl Events {
     pub(crate) fn new() -> Self {
@@ -44,19 +52,34 @@ impl Events {
             own: None,
             location: Location::caller(),
         };
-        Self(vec![nobody; 2])
+        Self { all: vec![nobody; FIRST as usize], from: FIRST }
     }
 
     pub(crate) fn get(&self, id: EventId) -> &Event {
-        &self.0[id as usize]
+        match id.checked_sub(self.from) {
+            Some(at) => &self.all[(at + FIRST) as usize],
+            None => &self.all[INITIAL as usize],
+        }
+    }
+
+    /// Whether everybody knows an event to be over.
+    pub(crate) fn is_old(&self, id: EventId) -> bool {
+        id < self.from
     }
 
     pub(crate) fn add(&mut self, event: Event) -> EventId {
-        self.0.push(event);
-        (self.0.len() - 1) as EventId
+        self.all.push(event);
+        self.from + (self.all.len() as EventId - FIRST) - 1
+    }
+
+    /// From now on everybody knows all events so far to be over.
+    pub(crate) fn retire(&mut self) {
+        self.from += self.all.len() as EventId - FIRST;
+        self.all.truncate(FIRST as usize);
     }
 
     pub(crate) fn clear(&mut self) {
-        self.0.truncate(2);
+        self.all.truncate(FIRST as usize);
+        self.from = FIRST;
     }
 }

@@ -1,7 +1,7 @@
 //! Whether one event comes before another, and what it means if not.
 
 use super::clock::{Time, Who};
-use super::event::{Event, EventId, Events, INITIAL, NONE};
+use super::event::{Event, EventId, Events, NONE};
 use super::finding::{Finding, Kind};
 use super::know::{Class, Know, Part};
 use super::options::Profile;
@@ -26,7 +26,7 @@ pub(crate) fn ordered(
     before: EventId,
     observer: Observer<'_>,
 ) -> bool {
-    if before == INITIAL || before == NONE {
+    if events.is_old(before) {
         return true;
     }
     let event = events.get(before);

@@ -77,6 +77,13 @@ impl Over {
         Self { pes: pes as u16, classes: vec![nothing; count], own: Vec::new() }
     }
 
+    /// Everything is over that a clock knows.
+    pub(crate) fn all(pes: u32, clock: &Rc<Clock>) -> Self {
+        let mut all = Self::new(pes);
+        all.classes.fill(clock.clone());
+        all
+    }
+
     fn at(&self, part: Part) -> usize {
         let pes = usize::from(self.pes);
         match part {

@@ -5,6 +5,7 @@ use super::finding::{Finding, Kind, Waiter};
 use super::know::Class;
 use super::run::Run;
 use oxshmem_device::abi::{Cause, Cmp, ErrorRecord, Operation};
+use std::rc::Rc;
 
 impl Run {
     /// An access of a block's shared memory.
@@ -22,14 +23,30 @@ impl Run {
     pub(crate) fn end(&mut self, who: Who) {
         self.progress += 1;
         let know = self.thread(who).know.clone().and(who, self.now(who));
-        let thread = self.thread_mut(who);
-        thread.gone = true;
-        let stream = self.groups[self.thread(who).block].stream;
-        if stream != 0 {
-            match self.ended.get_mut(&stream) {
-                Some(all) => all.join(&know),
-                None => _ = self.ended.insert(stream, know),
-            }
+        self.thread_mut(who).gone = true;
+        let block = self.thread(who).block;
+        let group = &mut self.groups[block];
+        group.living -= 1;
+        if group.stream == 0 {
+            return;
+        }
+        match &mut group.ended {
+            Some(all) => all.join(&know),
+            None => group.ended = Some(know),
+        }
+        if group.living > 0 {
+            return;
+        }
+        // All of its warps are known to their ends, which is shorter.
+        let (first, warps, stream) = (group.first_warp, group.threads.div_ceil(32) as usize, group.stream);
+        let Some(mut know) = group.ended.take() else { return };
+        for warp in first..first + warps {
+            self.phases[warp] += 1;
+            Rc::make_mut(&mut know.issued).learn_warp(warp, self.phases[warp]);
+        }
+        match self.ended.get_mut(&stream) {
+            Some(all) => all.join(&know),
+            None => _ = self.ended.insert(stream, know),
         }
     }
 

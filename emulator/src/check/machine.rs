@@ -125,7 +125,10 @@ pub(crate) fn serve(devices: Vec<Arc<DeviceShared>>, desk: Arc<Desk>) {
 #[derive(Debug, Default)]
 struct Meeting {
     know: Option<Know>,
+    came: usize,
     left: usize,
+    /// Whether everyone has come with everything complete.
+    complete: bool,
 }
 
 /// The engine's view of the host threads.
@@ -230,10 +233,18 @@ impl HostSide {
                 *count += 1;
                 let know = run.thread(who).know.clone().and(who, run.now(who));
                 run.thread_mut(who).own += 1;
+                let everybody = members.is_empty();
                 let meeting = self.meetings.entry((members, *count)).or_default();
+                meeting.complete = completes && (meeting.came == 0 || meeting.complete);
+                meeting.came += 1;
                 match &mut meeting.know {
                     Some(all) => all.join(&know),
                     None => meeting.know = Some(know),
+                }
+                let all = everybody && meeting.came == self.pes as usize && meeting.complete;
+                if let Some(know) = meeting.know.as_ref().filter(|_| all && run.is_quiet()) {
+                    meeting.know = Some(run.retire(know));
+                    self.pasts.clear();
                 }
             }
             Did::Leaves { members } => {
@@ -242,7 +253,11 @@ impl HostSide {
                 let key = (members, count);
                 if let Some(meeting) = self.meetings.get_mut(&key) {
                     if let Some(know) = meeting.know.clone() {
-                        run.learn(who, &know);
+                        let own = run.now(who);
+                        let before = std::mem::replace(&mut run.thread_mut(who).know, know);
+                        // What it did since it came, if anything, is its own.
+                        run.thread_mut(who).know.join(&Know { issued: before.issued, ..Know::new(self.pes) });
+                        debug_assert_eq!(own, run.now(who));
                     }
                     meeting.left += 1;
                     if meeting.left == size {

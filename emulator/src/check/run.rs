@@ -5,7 +5,7 @@ use super::clock::{Clock, Time, Who};
 use super::early::{Early, Promise};
 use super::event::{Event, EventId, Events};
 use super::finding::{Finding, Kind, Place, Waiter};
-use super::know::{Class, Know, Own};
+use super::know::{Class, Know, Over, Own};
 use super::options::Profile;
 use super::places::Places;
 use super::shadow::Shadow;
@@ -133,8 +133,11 @@ pub(crate) struct Group {
     pub(crate) first_warp: usize,
     pub(crate) threads: u32,
     pub(crate) launch: u64,
-    /// Address of its stream.
+    /// Address of its stream; 0 if there is no host program.
     pub(crate) stream: usize,
+    /// Threads that have not ended, and what the others knew together.
+    pub(crate) living: u32,
+    pub(crate) ended: Option<Know>,
     /// Shared memory: address and bytes.
     pub(crate) shared: (u64, u32),
 }
@@ -163,6 +166,10 @@ pub(crate) struct Run {
     /// Phase and PE of each warp.
     pub(crate) phases: Vec<u32>,
     pub(crate) pe_of_warp: Vec<u32>,
+    /// How many host threads there are: the first warps.
+    pub(crate) hosts: u32,
+    /// Warps below have ended, and all hosts know all that they did.
+    retired: usize,
     pub(crate) findings: Vec<Finding>,
     reported: HashSet<(Kind, usize, usize)>,
     /// Threads that a change of memory lets run again.
@@ -206,6 +213,8 @@ impl Run {
             groups: Vec::new(),
             phases: Vec::new(),
             pe_of_warp: Vec::new(),
+            hosts: 0,
+            retired: 0,
             findings: Vec::new(),
             reported: HashSet::new(),
             woken: Vec::new(),
@@ -233,6 +242,7 @@ impl Run {
         self.groups.clear();
         self.phases.clear();
         self.pe_of_warp.clear();
+        (self.hosts, self.retired) = (0, 0);
         self.findings.clear();
         self.reported.clear();
         self.woken.clear();
@@ -283,7 +293,15 @@ impl Run {
         self.pe_of_warp.resize(self.phases.len(), pe);
         self.threads.resize_with(self.phases.len() * 32, || None);
         let block = self.groups.len();
-        self.groups.push(Group { first_warp, threads: count, launch, stream, shared });
+        self.groups.push(Group {
+            first_warp,
+            threads: count,
+            launch,
+            stream,
+            living: count,
+            ended: None,
+            shared,
+        });
         let first = (first_warp * 32) as Who;
         for (number, position) in positions.iter().enumerate() {
             let who = first + number as Who;
@@ -299,7 +317,16 @@ impl Run {
         self.pe_of_warp.push(pe);
         self.threads.resize_with((warp + 1) * 32, || None);
         let block = self.groups.len();
-        self.groups.push(Group { first_warp: warp, threads: 1, launch: u64::MAX, stream: 0, shared: (0, 0) });
+        self.groups.push(Group {
+            first_warp: warp,
+            threads: 1,
+            launch: u64::MAX,
+            stream: 0,
+            living: 1,
+            ended: None,
+            shared: (0, 0),
+        });
+        self.hosts += 1;
         let who = (warp * 32) as Who;
         self.add_thread(who, pe, block, None, Know::new(self.pes));
         who
@@ -448,6 +475,38 @@ impl Run {
     pub(crate) fn place_now(&self, who: Who) -> Place {
         let op = self.thread(who).op;
         self.place_of(who, op.operation, false, op.location)
+    }
+
+    /// Whether no kernel runs, and nothing is under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let running = self.groups[self.hosts as usize..]
+            .iter()
+            .rev()
+            .take_while(|group| group.first_warp >= self.retired);
+        self.updates.count == 0 && running.into_iter().all(|group| group.living == 0)
+    }
+
+    /// All host threads have met when nothing ran: from now on everybody knows all that kernels did. What the hosts know.
+    pub(crate) fn retire(&mut self, know: &Know) -> Know {
+        let (from, first) = (self.phases.len(), self.retired.max(self.hosts as usize) * 32);
+        self.retired = from;
+        let mut clock = Clock::from(from as u32, self.hosts);
+        clock.join(&know.issued);
+        let issued = Rc::new(clock);
+        let over = Rc::new(Over::all(self.pes, &issued));
+        let done = Some(Rc::new(Know { issued: issued.clone(), over: over.clone(), done: None }));
+        self.events.retire();
+        self.words.forget_writers();
+        self.ended.clear();
+        self.units.clear();
+        // Nobody asks for them any more.
+        self.threads[first..].fill_with(|| None);
+        for host in 0..self.hosts {
+            let thread = self.thread_mut(host * 32);
+            thread.recent = [None; 4];
+            thread.heard = Rc::default();
+        }
+        Know { issued, over, done }
     }
 
     /// Mixes a value that a thread has got into what it knows.

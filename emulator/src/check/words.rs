@@ -5,11 +5,13 @@ use super::clock::{Clock, Time, Who};
 use super::event::EventId;
 use super::know::Know;
 use super::shadow::Direct;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Values that are kept of a word.
 const KEPT: usize = 6;
+/// Bytes of a line.
+const LINE: u64 = 256;
 /// Readers that are kept of a value.
 const READERS: usize = 8;
 
@@ -86,6 +88,8 @@ impl Word {
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     all: HashMap<u64, Word, Direct>,
+    /// Lines of memory in which there are words, or were.
+    lines: HashSet<u64, Direct>,
     /// Who polls a word.
     waiters: HashMap<u64, Vec<Who>, Direct>,
     /// Who has written a word, for reports: the first few.
@@ -98,15 +102,17 @@ impl Words {
     }
 
     pub(crate) fn insert(&mut self, address: u64, word: Word) -> &mut Word {
+        self.lines.insert(address / LINE);
         self.all.entry(address).insert_entry(word).into_mut()
     }
 
     /// Forgets the words that overlap a range, because it was written as data.
     pub(crate) fn forget(&mut self, address: u64, bytes: u64) {
-        if self.all.is_empty() {
+        let first = address.saturating_sub(15);
+        let (from, to) = (first / LINE, (address + bytes) / LINE);
+        if self.all.is_empty() || to - from < 64 && (from..=to).all(|line| !self.lines.contains(&line)) {
             return;
         }
-        let first = address.saturating_sub(15);
         if bytes > 64 {
             self.all.retain(|&at, word| at + u64::from(word.bytes) <= address || at >= address + bytes);
             return;
@@ -135,7 +141,7 @@ impl Words {
         if self.waiters.is_empty() {
             return Vec::new();
         }
-        if bytes <= 64 {
+        if bytes / 4 <= self.waiters.len() as u64 {
             let words = (address.next_multiple_of(4)..address + bytes).step_by(4);
             return words.filter_map(|at| self.waiters.remove(&at)).flatten().collect();
         }
@@ -149,6 +155,10 @@ impl Words {
         if writers.len() < 8 && !writers.contains(&event) {
             writers.push(event);
         }
+    }
+
+    pub(crate) fn forget_writers(&mut self) {
+        self.writers.clear();
     }
 
     pub(crate) fn writers(&self, address: u64) -> &[EventId] {
@@ -180,6 +190,7 @@ impl Words {
 
     pub(crate) fn clear(&mut self) {
         self.all.clear();
+        self.lines.clear();
         self.waiters.clear();
         self.writers.clear();
     }

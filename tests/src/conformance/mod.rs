@@ -31,11 +31,13 @@ use std::process::ExitCode;
 use std::time::Instant;
 use suite::{Bench, Report};
 
-/// Runs the whole suite with the numbers of PEs in the arguments (default 1, 2, 3, 5 and 8).
+/// Runs the whole suite with the numbers of PEs in the arguments (default 1, 2, 3, 5 and 8); under the checker
+/// (`OXSHMEM_CHECK=1`) without the rules that are about failures and about heaps beyond 4 GiB.
 pub fn main() -> ExitCode {
     let numbers: Vec<u32> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
     let numbers = if numbers.is_empty() { vec![1, 2, 3, 5, 8] } else { numbers };
     let report = Report::default();
+    let checked = std::env::var_os("OXSHMEM_CHECK").is_some_and(|value| value == "1");
     for n in numbers {
         let start = Instant::now();
         let before = report.checks();
@@ -66,14 +68,17 @@ pub fn main() -> ExitCode {
         if let Err(error) = result {
             report.fail(format!("{n} PEs: {error}"));
         }
-        if let Err(error) = large::all(n, &report) {
-            report.fail(format!("{n} PEs, beyond 4 GiB: {error}"));
-        }
-        if let Err(error) = failures::all(n, &report) {
-            report.fail(format!("{n} PEs, failures: {error}"));
-        }
-        if let Err(error) = failures::exits(n, &report) {
-            report.fail(format!("{n} PEs, global_exit: {error}"));
+        // What fails on purpose, the checker reports.
+        if !checked {
+            if let Err(error) = large::all(n, &report) {
+                report.fail(format!("{n} PEs, beyond 4 GiB: {error}"));
+            }
+            if let Err(error) = failures::all(n, &report) {
+                report.fail(format!("{n} PEs, failures: {error}"));
+            }
+            if let Err(error) = failures::exits(n, &report) {
+                report.fail(format!("{n} PEs, global_exit: {error}"));
+            }
         }
         println!("{n} PEs: {} checks in {:.1} s", report.checks() - before, start.elapsed().as_secs_f64());
     }

@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Longer than any run: under the checker a wait ends when nothing can go on, and not by the clock.
 const NEVER: Duration = Duration::from_secs(100_000_000);
 
+/// Longest list of choices that a report shows.
+const MOST_CHOICES: usize = 24;
+
 /// What the environment asks of the checker.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FromEnv {
@@ -101,7 +104,7 @@ impl Config {
             };
             for finding in findings {
                 if keys.insert(finding.key()) {
-                    let schedule = self.smallest(options, &schedule, &choices, &finding, f);
+                    let schedule = self.smallest(options, &schedule, (&choices, operations), &finding, f);
                     report.findings.push((finding, schedule));
                 }
             }
@@ -117,7 +120,7 @@ impl Config {
         &self,
         options: &CheckOptions,
         schedule: &Schedule,
-        choices: &[Choice],
+        (choices, operations): (&[Choice], u64),
         finding: &Finding,
         f: &F,
     ) -> Schedule
@@ -134,8 +137,10 @@ impl Config {
             let (_, checked) = self.check_once(options, &schedule, f);
             checked.is_some_and(|checked| checked.findings.iter().any(|other| other.key() == key))
         };
-        match check::minimise(choices.to_vec(), &mut shows) {
-            Some(fewest) => Schedule::Choices(fewest),
+        match check::minimise(choices.to_vec(), operations, &mut shows) {
+            // A long list says less than the seed.
+            Some(fewest) if fewest.len() <= MOST_CHOICES => Schedule::Choices(fewest),
+            Some(_) => schedule.clone(),
             None => schedule.clone(),
         }
     }

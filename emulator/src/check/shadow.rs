@@ -11,6 +11,8 @@ const CELL: u64 = 4;
 const CELLS: usize = (PAGE / CELL) as usize;
 /// In `read`: the rest is the number of a list.
 const LIST: u32 = 1 << 31;
+/// Most unordered reads of a cell that are kept.
+const READS: usize = 16;
 /// In `write`: the cell is split.
 const SPLIT: EventId = EventId::MAX;
 
@@ -230,8 +232,15 @@ impl Shadow {
             if cell.read & LIST != 0 {
                 let number = cell.read & !LIST;
                 let mut list = std::mem::take(&mut self.lists[number as usize]);
-                list.retain(|&before| before != event && !judge.ordered(before));
-                list.push(event);
+                if !list.contains(&event) {
+                    if list.len() >= READS {
+                        list.retain(|&before| !judge.ordered(before));
+                    }
+                    if list.len() >= READS {
+                        list.swap_remove(0);
+                    }
+                    list.push(event);
+                }
                 self.lists[number as usize] = list;
             } else if cell.read == NONE || judge.ordered(cell.read) {
                 cell.read = event;

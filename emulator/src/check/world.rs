@@ -338,13 +338,13 @@ impl World {
                 }
                 let mut small = schedule.clone();
                 if options.minimise {
-                    let taken = self.replayed(options, &schedule, grid, &kernel);
+                    let (taken, operations) = self.replayed(options, &schedule, grid, &kernel);
                     let key = finding.key();
                     let mut shows = |choices: &[super::Choice]| {
                         let schedule = Schedule::Choices(choices.to_vec());
                         self.once(options, &schedule, grid, &kernel).iter().any(|other| other.key() == key)
                     };
-                    if let Some(fewest) = minimise(taken, &mut shows) {
+                    if let Some(fewest) = minimise(taken, operations, &mut shows) {
                         small = Schedule::Choices(fewest);
                     }
                 }
@@ -357,16 +357,17 @@ impl World {
         report
     }
 
-    /// The choices of a run.
+    /// The choices of a run, and how many operations it comes to.
     fn replayed(
         &mut self,
         options: &CheckOptions,
         schedule: &Schedule,
         grid: Grid,
         kernel: &Kernel,
-    ) -> Vec<super::Choice> {
+    ) -> (Vec<super::Choice>, u64) {
         self.once(options, schedule, grid, kernel);
-        self.engine.state().choose.taken().to_vec()
+        let run = self.engine.state();
+        (run.choose.taken().to_vec(), run.operations)
     }
 
     fn once(

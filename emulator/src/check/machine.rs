@@ -20,6 +20,7 @@ use oxshmem_device::Together;
 use oxshmem_device::abi::{Operation, control};
 use oxshmem_device::hooks;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -103,9 +104,17 @@ pub(crate) fn serve(devices: Vec<Arc<DeviceShared>>, desk: Arc<Desk>) {
         };
         desk.baton.gather();
         hosts.register(&engine);
-        {
+        let ran = {
             let _bounded = current.checked.as_ref().map(|run| trap::bound(patience, run));
-            engine.run(&mut hosts);
+            catch_unwind(AssertUnwindSafe(|| {
+                engine.run(&mut hosts);
+            }))
+        };
+        if ran.is_err() {
+            // A mistake of this crate. What was found until then counts.
+            let detail =
+                "the checker itself has failed, as its message on stderr says: please report it".to_owned();
+            engine.state().found(Finding { detail, ..Finding::new(Kind::Panicked) });
         }
         hosts.wind_up(&mut engine);
         let found = {

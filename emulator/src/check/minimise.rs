@@ -8,9 +8,11 @@ const ATTEMPTS: u64 = 400;
 
 /// As few of `choices` as still show what all of them show; `None` if they do not show it, or a run has too many
 /// `operations` to be tried often.
-pub fn minimise(choices: Vec<Choice>,
+pub fn minimise(
+    choices: Vec<Choice>,
     operations: u64,
-    shows: &mut impl FnMut(&[Choice]) -> bool) -> Option<Vec<Choice>> {
+    shows: &mut impl FnMut(&[Choice]) -> bool,
+) -> Option<Vec<Choice>> {
     let most = (OPERATIONS / operations.max(1)).min(ATTEMPTS);
     if most < 4 || !shows(&choices) {
         return None;

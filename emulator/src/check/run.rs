@@ -488,6 +488,8 @@ impl Run {
 
     /// All host threads have met when nothing ran: from now on everybody knows all that kernels did. What the hosts know.
     pub(crate) fn retire(&mut self, know: &Know) -> Know {
+        // While it is known who did what.
+        self.look_again();
         let (from, first) = (self.phases.len(), self.retired.max(self.hosts as usize) * 32);
         self.retired = from;
         let mut clock = Clock::from(from as u32, self.hosts);

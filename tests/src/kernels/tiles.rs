@@ -241,8 +241,9 @@ pub fn staged<T: oxshmem_device::bytemuck::Pod>(
             } else {
                 s.put_staged(dst, src, &mut stage, pe);
             }
+            // The second one is to be the later one.
+            s.quiet();
             twice += 1;
         }
-        s.quiet();
     });
 }

@@ -104,13 +104,38 @@ pub(super) fn conformance(bench: &Bench) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("emulated, {} orders of threads", runs.len())))
 }
 
-/// Kernels of which it is known what the checker must report, and litmus shapes under all schedules.
+/// Kernels of which it is known what the checker must report, and litmus shapes under all schedules; then the shipped
+/// examples and the conformance suite under it, which are clean.
 pub(super) fn checker(bench: &Bench) -> Result<Outcome> {
     let mut tests = bench.cargo();
     tests.args(["test", "--release", "--package", "oxshmem-tests", "--test", "checker"]);
     let finished = show(&mut tests)?;
+    let programs = bench.checkout.build_programs()?;
+    let seeds: u32 = if bench.full { 20 } else { 3 };
+    for (program, arguments, pes) in CHECKED {
+        let mut command = start::command(&programs.join(program));
+        command.args(*arguments).env("OXSHMEM_CHECK", "1").env("OXSHMEM_PES", pes);
+        pass_through(command.env("OXSHMEM_CHECK_SEEDS", seeds.to_string()))?;
+    }
+    // One for each way in which a seed treats updates.
+    for (pes, seed) in if bench.full { &CONFORMANCE[..] } else { &CONFORMANCE[..2] } {
+        let mut command = start::command(&programs.join("conformance"));
+        pass_through(command.arg(pes).env("OXSHMEM_CHECK", "1").env("OXSHMEM_CHECK_SEED", seed))?;
+    }
     Ok(Outcome::Passed(finished.stdout.lines().next_back().unwrap_or_default().to_owned()))
 }
+
+/// Programs that the checker finds clean, their arguments and PEs.
+const CHECKED: &[(&str, &[&str], &str)] = &[
+    ("ring-shift", &["1000", "64"], "3"),
+    ("ring-shift", &["1", "32"], "1"),
+    ("jacobi", &["64", "24", "6", "3"], "1"),
+    ("jacobi", &["64", "24", "6", "3"], "3"),
+];
+
+/// PEs and seeds of the conformance suite under the checker.
+const CONFORMANCE: [(&str, &str); 6] =
+    [("1", "1"), ("2", "1"), ("2", "2"), ("2", "3"), ("3", "2"), ("3", "3")];
 
 /// Threads in turn with one device per PE, then in pseudo-random orders on one device for all PEs, where those twins show
 /// something that lack a barrier or an atomic.

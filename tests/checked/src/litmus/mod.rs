@@ -254,4 +254,13 @@ mod tests {
         }
         assert!(table.contains("| ok; every 4 of 0 and 1 | ok; every 4 of 0 and 1 but (1, 0, 1, 0) |"));
     }
+
+    #[test]
+    fn the_page_of_the_memory_model_has_this_table() {
+        let page = include_str!("../../../../docs/src/memory-model.md");
+        let (begin, end) = ("<!-- litmus table: begin -->", "<!-- litmus table: end -->");
+        let (_, rest) = page.split_once(begin).expect("a begin marker");
+        let (there, _) = rest.split_once(end).expect("an end marker");
+        assert_eq!(there.trim(), table().trim());
+    }
 }

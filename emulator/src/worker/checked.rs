@@ -118,7 +118,7 @@ impl Worker {
         self.current.now.set(before);
         let at = freed.len();
         let mut free = |thread| freed.push(ThreadId { block: id.block, thread });
-        let stepped = match result {
+        match result {
             CoroutineResult::Yield(Request::PollFailed { until }) => Stepped::Polls(until),
             CoroutineResult::Yield(Request::Switch | Request::ActiveLanes) => Stepped::Runs,
             CoroutineResult::Yield(Request::Barrier { predicate }) => {
@@ -141,8 +141,7 @@ impl Worker {
                 self.released(id, &freed[at..]);
                 Stepped::Ended(ended)
             }
-        };
-        stepped
+        }
     }
 
     /// Threads of a block that have waited for one that has ended.

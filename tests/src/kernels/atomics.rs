@@ -88,20 +88,26 @@ pub fn integer_operations<T: AtomicInteger + Send>(
     }
     let (t, out, word) = (shmem.thread(), shmem.local(out), words.at(1));
     t.atomic_set(word, a, pe);
+    t.quiet();
     out.set(0, t.atomic_fetch_inc(word, pe));
     t.atomic_inc(word, pe);
+    t.quiet();
     out.set(1, t.atomic_fetch(word, pe));
     out.set(2, t.atomic_fetch_add(word, b, pe));
     t.atomic_add(word, b, pe);
+    t.quiet();
     out.set(3, t.atomic_fetch(word, pe));
     out.set(4, t.atomic_fetch_xor(word, mask, pe));
     t.atomic_or(word, b, pe);
+    t.quiet();
     out.set(5, t.atomic_fetch(word, pe));
     out.set(6, t.atomic_fetch_and(word, mask, pe));
     t.atomic_xor(word, a, pe);
+    t.quiet();
     out.set(7, t.atomic_fetch(word, pe));
     out.set(8, t.atomic_fetch_or(word, mask, pe));
     t.atomic_and(word, b, pe);
+    t.quiet();
     out.set(9, t.atomic_fetch(word, pe));
     out.set(10, t.atomic_swap(word, a, pe));
     out.set(11, t.atomic_compare_swap(word, a, mask, pe));
@@ -123,11 +129,14 @@ pub fn float_operations<T: AtomicWord + Send>(
     }
     let (t, out, word) = (shmem.thread(), shmem.local(out), words.at(1));
     t.atomic_set(word, a, pe);
+    t.quiet();
     out.set(0, t.atomic_fetch(word, pe));
     out.set(1, t.atomic_fetch_add(word, b, pe));
     out.set(2, t.atomic_fetch(word, pe));
     t.atomic_set(word, b, pe);
+    t.quiet();
     t.atomic_add(word, a, pe);
+    t.quiet();
     out.set(3, t.atomic_swap(word, b, pe));
     out.set(4, t.acq_rel().atomic_swap(word, a, pe));
     out.set(5, t.acq_rel().atomic_fetch_add(word, a, pe));

@@ -2,7 +2,7 @@
 //! nothing promises.
 //!
 //! A checked machine has all its devices on one operating-system thread, and runs one GPU thread at a time. What a thread
-//! does to another PE's memory becomes an [update](updates) under way, an agent of the schedule like the threads; reads of
+//! does to another PE's memory becomes an update under way, an agent of the schedule like the threads; reads of
 //! words that threads synchronise by may return older values. Which event comes before which is kept by vector clocks.
 //!
 //! | file | what it holds |

@@ -107,7 +107,7 @@ fn a_length_beyond_the_limit_is_refused_by_itself() {
     for length in [MAX_FRAME as u32 + 1, u32::MAX] {
         let results = received(&[], |_| vec![length.to_le_bytes().to_vec()]);
         assert!(
-            matches!(results[0], Err(WireError::TooLong { length: found, .. }) if found == length.into())
+            matches!(results[0], Err(WireError::TooLong { length: found, .. }) if found == u64::from(length))
         );
     }
 }

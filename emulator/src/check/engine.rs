@@ -7,10 +7,8 @@ use super::know::Know;
 use super::run::{Run, mix};
 use crate::device::DeviceShared;
 use crate::schedule::ThreadId;
-use crate::thread::{Current, Ended};
-use crate::trap::Trap;
-use crate::worker::{Stepped, Waiting, Worker};
-use oxshmem_device::Together;
+use crate::thread::Current;
+use crate::worker::{Stepped, Worker};
 use std::cell::RefMut;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -22,13 +20,13 @@ const GRACE: u32 = 2048;
 
 /// A thread, and where it is.
 #[derive(Clone, Copy, Debug)]
-struct Known {
-    worker: u32,
-    id: ThreadId,
+pub(super) struct Known {
+    pub(super) worker: u32,
+    pub(super) id: ThreadId,
     /// Where it stands among those that can run.
     at: u32,
     /// When its wait ends, if it polls.
-    until: Option<u64>,
+    pub(super) until: Option<u64>,
     /// Whether it has come to no operation since it started or met others: what it does until then concerns nobody else.
     fresh: bool,
 }
@@ -92,10 +90,10 @@ impl Hosts for Alone {
 pub(crate) struct Engine {
     pub(crate) workers: Vec<Worker>,
     pub(crate) current: &'static Current,
-    known: Vec<Option<Known>>,
+    pub(super) known: Vec<Option<Known>>,
     runnable: Vec<Who>,
     /// Threads that run without anything changing.
-    idle: Vec<Who>,
+    pub(super) idle: Vec<Who>,
     last: Option<Who>,
     seen_progress: u64,
     grace: u32,
@@ -412,7 +410,7 @@ impl Engine {
         self.resume(who, known, None);
     }
 
-    fn resume(&mut self, who: Who, known: Known, now: Option<u64>) {
+    pub(super) fn resume(&mut self, who: Who, known: Known, now: Option<u64>) {
         self.freed.clear();
         let mut freed = std::mem::take(&mut self.freed);
         let worker = &mut self.workers[known.worker as usize];
@@ -486,137 +484,6 @@ impl Engine {
         for address in polled {
             run.words.wait(address, who);
         }
-    }
-
-    fn ended(&mut self, who: Who, ended: &Ended) {
-        let finding = {
-            let run = self.state();
-            let first = Some(run.place_now(who));
-            match ended {
-                Ended::Well => return,
-                Ended::Panicked(said) => Finding {
-                    first,
-                    detail: format!("`{}` at {}", said.message, said.location),
-                    ..Finding::new(Kind::Panicked)
-                },
-                Ended::Wild(wild) => Finding {
-                    first,
-                    memory: format!("address {:#x}", wild.address),
-                    detail: format!("access of {} bytes: {}", wild.bytes, wild.problem),
-                    ..Finding::new(Kind::WildAccess)
-                },
-                Ended::Trapped(Trap::Overflow) => Finding { first, ..Finding::new(Kind::StackOverflow) },
-                Ended::Trapped(Trap::Endless(time)) => Finding {
-                    first,
-                    detail: format!("it has computed for {time} ms of processor time since"),
-                    remedy: "end the loop, or raise OXSHMEM_CHECK_PATIENCE".into(),
-                    ..Finding::new(Kind::NoProgress)
-                },
-                Ended::Trapped(Trap::Access(address)) => Finding {
-                    first,
-                    memory: format!("address {address:#x}"),
-                    detail: "nothing is mapped there".into(),
-                    ..Finding::new(Kind::WildAccess)
-                },
-            }
-        };
-        let mut run = self.state();
-        run.found(finding);
-        run.over = true;
-    }
-
-    /// The threads of a block wait for each other at different places.
-    fn divided(&mut self, known: Known) {
-        let worker = &self.workers[known.worker as usize];
-        let Some(block) = worker.block_of(known.id) else { return };
-        let at = |waiting| {
-            (0..block.frames.len() as u32)
-                .find(|&thread| worker.waiting(ThreadId { thread, ..known.id }) == Some(waiting))
-                .map(|thread| block.frames[thread as usize].who.get())
-        };
-        let (barrier, warp) = (at(Waiting::Block), at(Waiting::Warp));
-        let second_warp = || {
-            let threads = 0..block.frames.len() as u32;
-            let mut all = threads
-                .filter(|&thread| worker.waiting(ThreadId { thread, ..known.id }) == Some(Waiting::Warp))
-                .map(|thread| block.frames[thread as usize].who.get());
-            all.find(|&who| Some(who) != warp)
-        };
-        let other = if barrier.is_some() { warp } else { second_warp() };
-        let finding = {
-            let run = self.state();
-            Finding {
-                first: barrier.or(warp).map(|who| run.place_now(who)),
-                second: other.map(|who| run.place_now(who)),
-                detail: format!("the block's {} living threads all wait for each other", block.living),
-                remedy: "have all threads of the scope call it".into(),
-                ..Finding::new(Kind::PartialScope)
-            }
-        };
-        let mut run = self.state();
-        run.found(finding);
-        run.over = true;
-    }
-
-    /// Reports operations of some warps that others of the block do not come to, but wait at its barrier.
-    fn partial(&mut self, polling: &[(Who, Known, u64)]) {
-        for &(who, known, _) in polling {
-            let worker = &self.workers[known.worker as usize];
-            let Some(block) = worker.block_of(known.id) else { continue };
-            let elsewhere = (0..block.frames.len() as u32)
-                .find(|&thread| worker.waiting(ThreadId { thread, ..known.id }) == Some(Waiting::Block))
-                .map(|thread| block.frames[thread as usize].who.get());
-            let mut run = self.state();
-            if run.thread(who).op.together == Together::Warps
-                && let Some(other) = elsewhere
-            {
-                let finding = Finding {
-                    first: Some(run.place_now(who)),
-                    second: Some(run.place_now(other)),
-                    detail: "some warps of a group wait in an operation of the group, others at a barrier"
-                        .into(),
-                    remedy: "have all warps of the group call it".into(),
-                    ..Finding::new(Kind::PartialScope)
-                };
-                run.found(finding);
-            }
-        }
-    }
-
-    /// Says who waits for what.
-    fn stuck(&mut self, hosts: &dyn Hosts) {
-        let mut waiting: Vec<Who> = self.idle.clone();
-        let mut polling = Vec::new();
-        for (who, known) in self.known.iter().enumerate() {
-            let Some(known) = known else { continue };
-            if self.workers[known.worker as usize].who(known.id) != Some(who as Who)
-                || self.state().thread(who as Who).gone
-            {
-                continue;
-            }
-            match known.until {
-                Some(until) => polling.push((who as Who, *known, until)),
-                None if !waiting.contains(&(who as Who)) => waiting.push(who as Who),
-                None => {}
-            }
-        }
-        self.partial(&polling);
-        // Their deadlines pass: each says what it has waited for.
-        for &(who, known, until) in &polling {
-            self.resume(who, known, Some(until));
-        }
-        waiting.extend(polling.iter().map(|&(who, ..)| who));
-        let mut detail = String::new();
-        for worker in &self.workers {
-            for (kernel, placed, total) in worker.waiting_blocks() {
-                detail = format!(
-                    "{} of {total} blocks of `{kernel}` have no room while those that are resident wait",
-                    total - placed
-                );
-            }
-        }
-        let hosts = hosts.waiting();
-        self.state().deadlock(&waiting, hosts, detail);
     }
 
     /// Ends the devices.

@@ -17,16 +17,18 @@
 //! | `words` | the values of a word that can still be read |
 //! | `updates`, `carry` | updates under way, and carrying them out |
 //! | `early` | relaxed reads that come after the update behind them |
-//! | `access`, `order` | what an access does; what fences and barriers order |
+//! | `access`, `message` | what an access does; what an update knows and tells |
+//! | `order` | what fences and barriers order |
 //! | `judge` | whether two events conflict, and what that means |
-//! | `liveness` | who waits for what |
-//! | `run` | all of it together |
+//! | `liveness`, `stuck` | who waits for what |
+//! | `actor`, `run` | threads and blocks; all of it together |
 //! | `hooks`, `engine` | the seam to the kernel; the loop |
 //! | `minimise` | a failing schedule made smaller |
 //! | `machine`, `baton` | checked machines for host programs, whose threads run one at a time |
-//! | `world` | [`World`]: checked runs without a host program |
+//! | `world`, `outcome` | [`World`]: checked runs without a host program |
 
 mod access;
+mod actor;
 pub(crate) mod baton;
 mod carry;
 mod choose;
@@ -40,13 +42,16 @@ mod judge;
 mod know;
 mod liveness;
 pub(crate) mod machine;
+mod message;
 mod minimise;
 mod options;
 mod order;
+mod outcome;
 mod places;
 mod report;
 pub(crate) mod run;
 mod shadow;
+mod stuck;
 mod updates;
 mod words;
 mod world;
@@ -56,5 +61,6 @@ pub use finding::{Finding, Kind, Place, Waiter};
 pub use machine::{Checked, Checking};
 pub use minimise::minimise;
 pub use options::{CheckOptions, Profile, Schedule};
+pub use outcome::{Grid, Outcomes, Registers, Search};
 pub use report::Report;
-pub use world::{Grid, Outcomes, Registers, Search, World};
+pub use world::World;

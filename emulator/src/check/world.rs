@@ -4,6 +4,7 @@ use super::choose::Chooser;
 use super::engine::{Alone, End, Engine};
 use super::event::{INITIAL, NONE};
 use super::minimise::minimise;
+use super::outcome::{Grid, Outcomes, Registers, Search};
 use super::places::Allocation;
 use super::run::Run;
 use super::{CheckOptions, Finding, Kind, Profile, Report, Schedule};
@@ -23,82 +24,10 @@ use oxshmem_device::hooks;
 use oxshmem_device::{
     Atomic, Collective, Global, KernelContext, Mailbox, Packet, Reach, Signal, Sym, Symmetric, Team,
 };
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-
-/// Blocks and threads of a launch, and the dynamic shared memory of each block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
-    /// Blocks.
-    pub blocks: u32,
-    /// Threads per block.
-    pub threads: u32,
-    /// Bytes of shared memory per block.
-    pub shared: u32,
-}
-
-impl Grid {
-    /// `blocks` blocks of `threads` threads.
-    pub const fn of(blocks: u32, threads: u32) -> Self {
-        Self { blocks, threads, shared: 0 }
-    }
-
-    /// With so many bytes of dynamic shared memory per block.
-    #[must_use]
-    pub const fn shared(self, shared: u32) -> Self {
-        Self { shared, ..self }
-    }
-}
-
-/// Values that kernel threads leave for the host: `UNSET` at the start of every run.
-#[derive(Clone, Debug)]
-pub struct Registers(Arc<[AtomicU64]>);
-
-impl Registers {
-    /// What a register holds that nobody set.
-    pub const UNSET: u64 = u64::MAX;
-
-    /// Sets register `index`. An index that there is none for is ignored.
-    pub fn set(&self, index: usize, value: u64) {
-        if let Some(register) = self.0.get(index) {
-            register.store(value, Ordering::Relaxed);
-        }
-    }
-
-    fn reset(&self) {
-        self.0.iter().for_each(|register| register.store(Self::UNSET, Ordering::Relaxed));
-    }
-
-    fn values(&self) -> Vec<u64> {
-        self.0.iter().map(|register| register.load(Ordering::Relaxed)).collect()
-    }
-}
-
-/// How an exhaustive search is bounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Search {
-    /// Which rules.
-    pub profile: Profile,
-    /// Most runs.
-    pub runs: u64,
-}
-
-/// What an exhaustive search saw.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcomes {
-    /// How many runs there were.
-    pub runs: u64,
-    /// Whether every schedule was covered.
-    pub complete: bool,
-    /// The registers, then the watched words, after each run that ended; and how many runs ended so.
-    pub outcomes: BTreeMap<Vec<u64>, u64>,
-    /// The kinds of all findings.
-    pub kinds: BTreeSet<Kind>,
-    /// Each finding once.
-    pub findings: Vec<Finding>,
-}
 
 /// Bytes of each PE's heap.
 const HEAP: u64 = 16 << 20;

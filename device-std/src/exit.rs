@@ -3,8 +3,9 @@
 use crate::abi::{Cause, Operation};
 use crate::context::Context;
 use crate::fault::{Fault, fail};
-use crate::scope::{Scoped, Thread, Together};
+use crate::scope::{Scoped, Thread};
 use crate::seam;
+use crate::together::Together;
 
 impl<C: Context> Scoped<Thread, C> {
     /// Ends the job with `status`, for which any one thread is enough. (OpenSHMEM 1.6, 9.1, `shmem_global_exit`.)

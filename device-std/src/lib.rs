@@ -52,6 +52,7 @@ pub mod sym;
 pub mod team;
 pub mod thread;
 pub mod tile;
+mod together;
 pub mod updates;
 pub mod wait;
 pub mod warp;
@@ -71,10 +72,11 @@ pub use oxshmem_macros::check_test;
 pub use oxshmem_macros::{nvshmem_kernel, shared};
 pub use peer::PeerPtr;
 pub use rma::{GetRequest, Mailbox, Packet, Pending, PutRequest};
-pub use scope::{Block, Grid, Scope, Scoped, Thread, Together, Warp, Warps};
+pub use scope::{Block, Grid, Scope, Scoped, Thread, Warp, Warps};
 pub use signal::{Signal, SignalOp};
 pub use sym::{Data, Reach, Sym, Symmetric};
 pub use team::{OnTeam, Team};
+pub use together::Together;
 pub use wait::{Cmp, Every};
 
 /// What generated code names. Not part of the API.

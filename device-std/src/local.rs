@@ -5,9 +5,9 @@ use crate::context::Shmem;
 use crate::copy::{self, GlobalSpace};
 use crate::fault::{Fault, fail};
 use crate::global::Global;
-use crate::scope::Together;
 use crate::seam;
 use crate::sym::Sym;
+use crate::together::Together;
 use bytemuck::Pod;
 use core::marker::PhantomData;
 

@@ -18,9 +18,9 @@ use crate::arch::{V16, Word};
 use crate::context::{Context, Shmem};
 use crate::copy::{self, Access, GlobalSpace, Racing};
 use crate::fault::{Fault, fail};
-use crate::scope::Together;
 use crate::seam;
 use crate::sym::{Data, Sym};
+use crate::together::Together;
 use core::marker::PhantomData;
 
 /// A peer's copy of some elements, or of one, for direct loads and stores.

@@ -2,7 +2,7 @@
 //! device it is nothing.
 
 use crate::abi::Operation;
-use crate::scope::Together;
+use crate::together::Together;
 
 /// Enters an operation. `bytes` is what the whole scope moves.
 #[cfg(not(target_arch = "nvptx64"))]

@@ -27,8 +27,8 @@ use crate::arch::shared;
 use crate::context::Shmem;
 use crate::copy::{self, SharedSpace};
 use crate::fault::{Fault, fail};
-use crate::scope::Together;
 use crate::seam;
+use crate::together::Together;
 use bytemuck::Pod;
 use core::marker::PhantomData;
 

@@ -15,9 +15,10 @@
 use crate::abi::Operation;
 use crate::arch::{Add, Semantic, Word};
 use crate::context::{Context, Shmem};
-use crate::scope::{Scope, Scoped, Thread, Together};
+use crate::scope::{Scope, Scoped, Thread};
 use crate::seam;
 use crate::sym::{Sym, Symmetric, sealed};
+use crate::together::Together;
 
 /// A signal word. Only signal operations, waits and tests reach it: a put cannot write one.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use crate::arch::{V16, Word};
 use crate::context::{Collective, Context, KernelContext, MayWait, Shmem, sealed};
 use crate::fault::{Fault, fail};
 use crate::launch::{Arg, KernelParam, Named};
-use crate::scope::Together;
 use crate::seam;
+use crate::together::Together;
 
 // | bits | of a handle |
 // |---|---|

@@ -1,7 +1,7 @@
 //! An emulated GPU as the host sees it: occupancy, memory, streams, statistics. What runs on it is the
 //! worker's business.
 
-use crate::check::machine::Desk;
+use crate::check::desk::Desk;
 use crate::clock::Clock;
 use crate::config::MachineConfig;
 use crate::error::Error;

@@ -2,7 +2,8 @@
 
 use crate::check::Checked;
 use crate::check::baton::{self, Did};
-use crate::check::machine::{self, Desk};
+use crate::check::desk::Desk;
+use crate::check::machine;
 use crate::clock::Clock;
 use crate::config::MachineConfig;
 use crate::device::{Device, DeviceShared};

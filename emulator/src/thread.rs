@@ -13,7 +13,6 @@ use crate::panics::{self, Said};
 use crate::shared::Fixed;
 use crate::stack::PooledStack;
 use crate::statistics::{self, INSTRUCTIONS, OPERATIONS};
-use crate::trap::Trap;
 use core::panic::Location;
 use corosensei::{Coroutine, Yielder};
 use oxshmem_device::abi::{ContextAbi, Operation};
@@ -78,6 +77,17 @@ pub(crate) struct Wild {
     pub(crate) address: u64,
     pub(crate) bytes: u32,
     pub(crate) problem: Problem,
+}
+
+/// What ends a thread from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trap {
+    /// The stack is used up.
+    Overflow,
+    /// An access of this address, which is not mapped.
+    Access(u64),
+    /// It has used that much processor time, in milliseconds, without coming to any operation.
+    Endless(u64),
 }
 
 /// The payload that unwinds a thread that exits.

@@ -3,22 +3,11 @@
 //! returned, and nothing on its stack is dropped.
 
 use crate::check::run::Run;
-use crate::thread::{Body, Ended};
+use crate::thread::{Body, Ended, Trap};
 use corosensei::trap::{CoroutineTrapHandler, TrapHandlerRegs};
 use std::cell::{Cell, RefCell};
 use std::sync::{Once, OnceLock};
 use std::time::Duration;
-
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trap {
-    /// The stack is used up.
-    Overflow,
-    /// An access of this address, which is not mapped.
-    Access(u64),
-    /// It has used that much processor time, in milliseconds, without coming to any operation.
-    Endless(u64),
-}
 
 thread_local! {
     /// The coroutine that runs on this operating-system thread, and where its stack ends.

@@ -1,5 +1,6 @@
 //! Running a program under the checker: on the emulator, with weak memory, one thread of one PE at a time.
 
+use crate::asked::FromEnv;
 use crate::config::{Config, DeviceChoice};
 use crate::error::{Error, Result};
 use crate::shmem::Shmem;
@@ -8,7 +9,6 @@ pub use oxshmem_emulator::check::{
     CheckOptions, Choice, Finding, Kind, Place, Profile, Report, Schedule, Waiter,
 };
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Longer than any run: under the checker a wait ends when nothing can go on, and not by the clock.
@@ -16,14 +16,6 @@ const NEVER: Duration = Duration::from_secs(100_000_000);
 
 /// Longest list of choices that a report shows.
 const MOST_CHOICES: usize = 24;
-
-/// What the environment asks of the checker.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FromEnv {
-    pub(crate) options: CheckOptions,
-    /// Where the report goes as JSON.
-    pub(crate) json: Option<PathBuf>,
-}
 
 /// Runs `f` on `pes` PEs of this process under the checker, as often as `options` say, and returns what was found.
 ///

@@ -83,7 +83,7 @@ pub struct Config {
     pub(crate) machine: oxshmem_emulator::MachineConfig,
     /// What the environment asks of the checker.
     #[cfg(feature = "emulator")]
-    pub(crate) check: Option<crate::check::FromEnv>,
+    pub(crate) check: Option<crate::asked::FromEnv>,
 }
 
 impl Default for Config {

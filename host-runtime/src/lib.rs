@@ -60,6 +60,8 @@
 //! | [`error`](Error), [`Failure`] | what can go wrong, and what a failed kernel left |
 
 mod alloc;
+#[cfg(feature = "emulator")]
+mod asked;
 mod board;
 mod bootstrap;
 #[cfg(feature = "emulator")]

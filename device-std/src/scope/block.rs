@@ -1,11 +1,12 @@
 //! One block.
 
-use super::{Scope, Scoped, Together, end_if_given_up};
+use super::{Scope, Scoped, end_if_given_up};
 use crate::arch::{Word, shared, thread};
 use crate::context::{Context, Shmem};
 use crate::fault::Expired;
 use crate::poll::Polled;
 use crate::thread as indices;
+use crate::together::Together;
 
 /// The threads of one block.
 #[derive(Clone, Copy, Debug)]

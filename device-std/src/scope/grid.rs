@@ -1,6 +1,6 @@
 //! The whole grid.
 
-use super::{Block, Scope, Together};
+use super::{Block, Scope};
 use crate::abi::{Cause, Operation, control};
 use crate::arch::{Word, thread};
 use crate::barrier::{grid_barrier, grid_word};
@@ -8,6 +8,7 @@ use crate::context::Shmem;
 use crate::fault::{Expired, Fault};
 use crate::poll::Polled;
 use crate::thread as indices;
+use crate::together::Together;
 
 /// The threads of all blocks of the launch. Only on [`Collective`](crate::Collective).
 #[derive(Clone, Copy, Debug)]

@@ -14,6 +14,7 @@ use crate::fault::{Expired, fail};
 use crate::poll::Polled;
 use crate::sym::Span;
 use crate::team::OnTeam;
+use crate::together::Together;
 
 pub use block::Block;
 pub use grid::Grid;
@@ -218,21 +219,6 @@ pub enum Width {
     Warp,
     /// Any number.
     Many,
-}
-
-/// Which threads do something together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Together {
-    /// One alone.
-    Thread,
-    /// Those of a warp.
-    Warp,
-    /// Those of some warps.
-    Warps,
-    /// Those of a block.
-    Block,
-    /// Those of the grid.
-    Grid,
 }
 
 mod sealed {

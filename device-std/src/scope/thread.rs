@@ -1,9 +1,10 @@
 //! One thread.
 
-use super::{Scope, Together, Width, end_if_given_up};
+use super::{Scope, Width, end_if_given_up};
 use crate::context::Shmem;
 use crate::fault::Expired;
 use crate::poll::Polled;
+use crate::together::Together;
 
 /// One thread.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,11 @@
 //! One warp.
 
-use super::{Scope, Together, Width, end_if_given_up};
+use super::{Scope, Width, end_if_given_up};
 use crate::arch::warp;
 use crate::context::Shmem;
 use crate::fault::Expired;
 use crate::poll::Polled;
+use crate::together::Together;
 use crate::{thread as indices, warp as lanes};
 
 /// The threads of one warp: 32, or what is left of the block in its last warp.

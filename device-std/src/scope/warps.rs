@@ -10,12 +10,13 @@
 //! | `ld.acquire.cta.shared` until the top bit has flipped | acquire of every arrival |
 //! | warp barrier | reaches the rest of the warp |
 
-use super::{Scope, Together, Warp};
+use super::{Scope, Warp};
 use crate::abi::{Cause, Operation};
 use crate::arch::{Word, atomic, shared, thread, warp};
 use crate::context::Shmem;
 use crate::fault::{Expired, Fault, fail};
 use crate::poll::{Polled, flipped, poll};
+use crate::together::Together;
 use crate::{thread as indices, warp as lanes};
 
 /// Some neighbouring warps of one block: see [`warps`](crate::Shmem::warps).

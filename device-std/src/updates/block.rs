@@ -12,10 +12,11 @@ use crate::atomic::{Atomic, AtomicWord};
 use crate::context::{Context, MayWait};
 use crate::fault::{Fault, fail};
 use crate::poll::{Polled, Until};
-use crate::scope::{Block, Scope as _, Scoped, Together};
+use crate::scope::{Block, Scope as _, Scoped};
 use crate::seam;
 use crate::sym::Sym;
 use crate::thread;
+use crate::together::Together;
 use core::marker::PhantomData;
 use core::mem::offset_of;
 

@@ -3,11 +3,12 @@
 use super::clock::{Clock, Who};
 use super::event::EventId;
 use super::finding::{Finding, Kind};
+use super::hash::mix;
 use super::judge::{Observer, ordered};
 use super::know::{Class, Know, Part};
 use super::options::Profile;
 use super::places::Spot;
-use super::run::{Heard, Op, Run, mix};
+use super::run::{Heard, Op, Run};
 use super::updates::{Body, Piece, Update};
 use super::words::{How, Value, Word};
 use oxshmem_device::abi::{Operation, control};

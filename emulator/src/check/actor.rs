@@ -1,13 +1,13 @@
-//! Who acts: threads, with the operation that each is in and what it knows; blocks; and the barriers that PEs come to.
+//! Who acts: threads, with the operation that each is in, what it knows and what it has promised; blocks; and the barriers
+//! that PEs come to.
 
 use super::clock::{Clock, Time, Who};
-use super::early::Promise;
 use super::event::EventId;
 use super::know::{Class, Know, Own};
 use core::panic::Location;
 use oxshmem_device::Together;
 use oxshmem_device::abi::Operation;
-use oxshmem_device::hooks::Position;
+use oxshmem_device::hooks::{Access, Position};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -141,4 +141,35 @@ pub(crate) struct Calls {
     pub(crate) all: Vec<(Operation, &'static Location<'static>)>,
     /// Who is in one.
     pub(crate) inside: Option<Who>,
+}
+
+/// An update that follows a relaxed read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Promise {
+    pub(crate) op: Op,
+    pub(crate) access: Access,
+    pub(crate) bits: [u64; 2],
+}
+
+/// What a search knows of such updates.
+#[derive(Debug, Default)]
+pub(crate) struct Early {
+    /// By thread and number of the read.
+    pub(super) noted: HashMap<(Who, u64), Vec<Promise>>,
+    /// Whether they are tried.
+    pub(crate) tries: bool,
+    /// Whether a promise was broken in this run.
+    pub(crate) broken: bool,
+}
+
+impl Early {
+    /// Whether there is anything to try.
+    pub(crate) fn has_some(&self) -> bool {
+        !self.noted.is_empty()
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
 }

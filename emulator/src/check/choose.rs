@@ -1,17 +1,8 @@
 //! Who goes next, and which of several values is read: every choice of a run is made here, so that a seed, or a list of
 //! choices, fixes the run.
 
-use super::options::Schedule;
+use super::options::{Choice, Schedule};
 use std::collections::HashSet;
-
-/// A choice that is not the default: at the `at`-th point of the run, the `option`-th option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// Which point, from 0.
-    pub at: u64,
-    /// Which option; 0 is the default.
-    pub option: u32,
-}
 
 /// Steele, Lea and Flood's generator.
 #[derive(Clone, Copy, Debug)]

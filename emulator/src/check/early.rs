@@ -5,42 +5,11 @@
 //! also tries to issue the update first. A thread that then comes to another update than the one that it has promised
 //! breaks off the run: the update depended on what was read.
 
+use super::actor::Promise;
 use super::clock::Who;
-use super::run::{Op, Run};
+use super::run::Run;
 use oxshmem_device::abi::Operation;
 use oxshmem_device::hooks::{Access, Order};
-use std::collections::HashMap;
-
-/// An update that follows a relaxed read.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Promise {
-    pub(crate) op: Op,
-    pub(crate) access: Access,
-    pub(crate) bits: [u64; 2],
-}
-
-/// What a search knows of such updates.
-#[derive(Debug, Default)]
-pub(crate) struct Early {
-    /// By thread and number of the read.
-    noted: HashMap<(Who, u64), Vec<Promise>>,
-    /// Whether they are tried.
-    pub(crate) tries: bool,
-    /// Whether a promise was broken in this run.
-    pub(crate) broken: bool,
-}
-
-impl Early {
-    /// Whether there is anything to try.
-    pub(crate) fn has_some(&self) -> bool {
-        !self.noted.is_empty()
-    }
-
-    /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
-}
 
 impl Run {
     /// Notes a relaxed store of a word, if a relaxed read came right before it. True if it was promised, and so is done.

@@ -3,8 +3,9 @@
 use super::choose::Agents;
 use super::clock::Who;
 use super::finding::{Finding, Kind, Waiter};
+use super::hash::mix;
 use super::know::Know;
-use super::run::{Run, mix};
+use super::run::Run;
 use crate::device::DeviceShared;
 use crate::schedule::ThreadId;
 use crate::thread::Current;

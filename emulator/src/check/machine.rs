@@ -1,16 +1,16 @@
 //! A checked machine: the engine on an operating-system thread of its own, and the host threads that it lets run.
 
+use super::Place;
 use super::baton::{Baton, Deed, Did};
 use super::choose::Chooser;
 use super::clock::Who;
+use super::desk::{Checked, Checking, Desk};
 use super::engine::{Engine, Hosts};
 use super::event::{INITIAL, NONE};
 use super::finding::{Finding, Kind, Waiter};
 use super::know::{Class, Know, Part};
-use super::options::{Profile, Schedule};
 use super::places::Allocation;
 use super::run::{Op, Run};
-use super::{Choice, Place};
 use crate::device::{DeviceShared, News};
 use crate::launch::Submission;
 use crate::thread::Current;
@@ -22,61 +22,7 @@ use oxshmem_device::hooks;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
-
-/// How a machine is checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checking {
-    /// Which rules.
-    pub profile: Profile,
-    /// The schedule.
-    pub schedule: Schedule,
-    /// See [`CheckOptions`](super::CheckOptions).
-    pub steps: u64,
-    /// See [`CheckOptions`](super::CheckOptions).
-    pub patience: Duration,
-    /// How many PEs there are, each with a host thread that registers before anything runs.
-    pub pes: u32,
-}
-
-/// What a checked machine has found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
-    /// The findings.
-    pub findings: Vec<Finding>,
-    /// What was chosen, but for the defaults: the schedule that shows them again.
-    pub choices: Vec<Choice>,
-    /// Operations that threads came to.
-    pub operations: u64,
-}
-
-/// What the engine's thread and the machine share.
-#[derive(Debug)]
-pub(crate) struct Desk {
-    pub(crate) checking: Checking,
-    pub(crate) baton: Arc<Baton>,
-    result: Mutex<Option<Checked>>,
-    ready: Condvar,
-}
-
-impl Desk {
-    pub(crate) fn new(checking: Checking) -> Arc<Self> {
-        let baton = Baton::new(checking.pes as usize);
-        Arc::new(Self { checking, baton, result: Mutex::new(None), ready: Condvar::new() })
-    }
-
-    /// What was found, once all host threads have gone.
-    pub(crate) fn result(&self) -> Checked {
-        let mut result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match &*result {
-                Some(found) => return found.clone(),
-                None => result = self.ready.wait(result).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
-    }
-}
+use std::sync::Arc;
 
 /// Runs a checked machine until it is stopped.
 pub(crate) fn serve(devices: Vec<Arc<DeviceShared>>, desk: Arc<Desk>) {
@@ -122,8 +68,7 @@ pub(crate) fn serve(devices: Vec<Arc<DeviceShared>>, desk: Arc<Desk>) {
             let findings = std::mem::take(&mut run.findings);
             Checked { findings, choices: run.choose.taken().to_vec(), operations: run.operations }
         };
-        *desk.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-        desk.ready.notify_all();
+        desk.hand_in(found);
         engine.close(&devices);
     }
     // SAFETY: made by `Box::into_raw` above; no reference is left (see above).

@@ -10,6 +10,7 @@
 //! | `options` | [`CheckOptions`], [`Profile`], [`Schedule`] |
 //! | `finding` | [`Finding`], [`Kind`] |
 //! | `report` | [`Report`]: text and JSON |
+//! | `hash` | hashes |
 //! | `choose` | every choice of a run: by seed, by a list, or all of them |
 //! | `clock`, `know` | what is known to come before, and which updates to be over |
 //! | `event`, `shadow` | who did what, and who has written and read each byte last |
@@ -24,7 +25,7 @@
 //! | `actor`, `run` | threads and blocks; all of it together |
 //! | `hooks`, `engine` | the seam to the kernel; the loop |
 //! | `minimise` | a failing schedule made smaller |
-//! | `machine`, `baton` | checked machines for host programs, whose threads run one at a time |
+//! | `machine`, `desk`, `baton` | checked machines for host programs, whose threads run one at a time |
 //! | `world`, `outcome` | [`World`]: checked runs without a host program |
 
 mod access;
@@ -33,10 +34,12 @@ pub(crate) mod baton;
 mod carry;
 mod choose;
 mod clock;
+pub(crate) mod desk;
 mod early;
 pub(crate) mod engine;
 mod event;
 mod finding;
+mod hash;
 mod hooks;
 mod judge;
 mod know;
@@ -56,11 +59,10 @@ mod updates;
 mod words;
 mod world;
 
-pub use choose::Choice;
+pub use desk::{Checked, Checking};
 pub use finding::{Finding, Kind, Place, Waiter};
-pub use machine::{Checked, Checking};
 pub use minimise::minimise;
-pub use options::{CheckOptions, Profile, Schedule};
+pub use options::{CheckOptions, Choice, Profile, Schedule};
 pub use outcome::{Grid, Outcomes, Registers, Search};
 pub use report::Report;
 pub use world::World;

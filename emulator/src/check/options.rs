@@ -1,6 +1,5 @@
 //! What a checked run is asked: which rules, which schedule.
 
-use super::choose::Choice;
 use std::time::Duration;
 
 /// Which rules decide what is ordered. `docs/memory-model.md` states them.
@@ -43,6 +42,15 @@ impl core::fmt::Display for Profile {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// A choice that is not the default: at the `at`-th point of the run, the `option`-th option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which point, from 0.
+    pub at: u64,
+    /// Which option; 0 is the default.
+    pub option: u32,
 }
 
 /// How a run's schedule is made.

@@ -1,12 +1,12 @@
 //! A checked run: all that is known of memory, threads and updates under way. The other files of this folder are its parts.
 
-use super::actor::Recent;
 pub(crate) use super::actor::{Calls, Fence, Group, HEARD, Heard, Op, Thread};
+use super::actor::{Early, Recent};
 use super::choose::Chooser;
 use super::clock::{Clock, Time, Who};
-use super::early::Early;
 use super::event::{Event, EventId, Events};
 use super::finding::{Finding, Kind, Place, Waiter};
+use super::hash::mix;
 use super::know::{Class, Know, Over, Own};
 use super::options::Profile;
 use super::places::Places;
@@ -388,12 +388,4 @@ impl Run {
             *log = mix(*log ^ value);
         }
     }
-}
-
-/// A good hash of one word.
-pub(crate) fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -4,6 +4,7 @@
 //! Reads that nothing orders are kept as a list. Memory of which nothing is known has its initial contents.
 
 use super::event::{EventId, INITIAL, NONE};
+use super::hash::Direct;
 use std::collections::HashMap;
 
 const PAGE: u64 = 4096;
@@ -52,30 +53,6 @@ pub(crate) struct Shadow {
     split: HashMap<u64, [Cell; CELL as usize], Direct>,
     lists: Vec<Vec<EventId>>,
     free_lists: Vec<u32>,
-}
-
-/// Hashes an address by a multiplication.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Direct(u64);
-impl std::hash::BuildHasher for Direct {
-    type Hasher = Self;
-    fn build_hasher(&self) -> Self {
-        Self(0)
-    }
-}
-impl std::hash::Hasher for Direct {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(byte.into());
-        }
-    }
-    fn write_u64(&mut self, value: u64) {
-        let mixed = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ (mixed >> 29);
-    }
 }
 
 impl Shadow {

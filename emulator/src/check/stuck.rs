@@ -5,7 +5,7 @@ use super::engine::{Engine, Hosts, Known};
 use super::finding::{Finding, Kind};
 use crate::schedule::ThreadId;
 use crate::thread::Ended;
-use crate::trap::Trap;
+use crate::thread::Trap;
 use crate::worker::Waiting;
 use oxshmem_device::Together;
 

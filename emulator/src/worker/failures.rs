@@ -5,7 +5,7 @@ use crate::block::State;
 use crate::error::{Error, Problem, Site};
 use crate::schedule::ThreadId;
 use crate::thread::Ended;
-use crate::trap::Trap;
+use crate::thread::Trap;
 
 impl Worker {
     pub(super) fn site(&self, id: ThreadId) -> Option<(u64, Box<Site>)> {

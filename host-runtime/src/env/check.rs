@@ -21,7 +21,8 @@ pub(crate) struct Asked {
 impl Asked {
     #[cfg(feature = "emulator")]
     pub(super) fn apply(self, config: &mut Config) -> Result<()> {
-        use crate::check::{CheckOptions, Choice, FromEnv, Profile, Schedule};
+        use crate::asked::FromEnv;
+        use crate::check::{CheckOptions, Choice, Profile, Schedule};
         let defaults = CheckOptions::default();
         let schedule = match self.choices {
             Some(choices) => {

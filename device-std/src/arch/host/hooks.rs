@@ -6,7 +6,7 @@
 
 pub use super::bulk::BulkQueue;
 use crate::abi::{ErrorRecord, Operation};
-use crate::scope::Together;
+use crate::together::Together;
 use core::panic::Location;
 use std::cell::Cell;
 

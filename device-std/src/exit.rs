@@ -18,7 +18,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     pub fn global_exit(self, status: i32) -> ! {
         let shmem = self.shmem();
-        seam::operation(Together::Thread, Operation::GlobalExit, 0, 0, shmem.my_pe());
+        seam::operation(Together::OneThread, Operation::GlobalExit, 0, 0, shmem.my_pe());
         let fault = Fault { peer: shmem.my_pe(), ..Fault::new(Cause::GlobalExit, Operation::GlobalExit) };
         fail(shmem, Fault { seen: u64::from(status.cast_unsigned()), ..fault })
     }

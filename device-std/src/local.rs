@@ -73,7 +73,7 @@ impl<T: Pod> Local<T> {
     #[inline(always)]
     #[track_caller]
     pub fn get(self, index: u64) -> T {
-        seam::access(Together::Thread, Operation::Access);
+        seam::access(Together::OneThread, Operation::Access);
         // SAFETY: `element` checked the index; the view's memory outlives the kernel.
         unsafe { copy::load::<GlobalSpace, T>(self.element(index)) }
     }
@@ -82,7 +82,7 @@ impl<T: Pod> Local<T> {
     #[inline(always)]
     #[track_caller]
     pub fn set(self, index: u64, value: T) {
-        seam::access(Together::Thread, Operation::Access);
+        seam::access(Together::OneThread, Operation::Access);
         // SAFETY: as in `get`.
         unsafe { copy::store::<GlobalSpace, T>(self.element(index), value) }
     }

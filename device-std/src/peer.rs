@@ -86,7 +86,7 @@ impl Shmem {
     #[track_caller]
     pub fn ptr<T: Data>(self, data: impl Pointed<T>, pe: u32) -> Option<PeerPtr<T>> {
         let (span, len) = (data.span(), data.elements());
-        seam::operation(Together::Thread, Operation::Ptr, span.offset(), len * size_of::<T>() as u64, pe);
+        seam::operation(Together::OneThread, Operation::Ptr, span.offset(), len * size_of::<T>() as u64, pe);
         if pe >= self.pes() || span.out_of_range().is_some() {
             return None;
         }
@@ -127,7 +127,7 @@ macro_rules! accesses {
             #[inline(always)]
             #[track_caller]
             pub fn $load(self) -> T {
-                seam::access(Together::Thread, Operation::Ptr);
+                seam::access(Together::OneThread, Operation::Ptr);
                 const { assert!(one_access::<T>(), "a `PeerPtr` accesses elements of 1, 2, 4, 8 or 16 bytes, aligned to their size") };
                 // SAFETY: `first` checked that there is an element; it is mapped and aligned.
                 unsafe { copy::load::<$access, T>(self.first()) }
@@ -137,7 +137,7 @@ macro_rules! accesses {
             #[inline(always)]
             #[track_caller]
             pub fn $store(self, value: T) {
-                seam::access(Together::Thread, Operation::Ptr);
+                seam::access(Together::OneThread, Operation::Ptr);
                 const { assert!(one_access::<T>(), "a `PeerPtr` accesses elements of 1, 2, 4, 8 or 16 bytes, aligned to their size") };
                 // SAFETY: as in the load.
                 unsafe { copy::store::<$access, T>(self.first(), value) }

@@ -98,7 +98,7 @@ impl<T: Pod> Shared<T> {
     #[inline(always)]
     #[track_caller]
     pub fn get(self) -> T {
-        seam::access(Together::Thread, Operation::Access);
+        seam::access(Together::OneThread, Operation::Access);
         // SAFETY: a field of the block's layout, which `base_of` checked.
         unsafe { copy::load::<SharedSpace, T>(self.address) }
     }
@@ -107,7 +107,7 @@ impl<T: Pod> Shared<T> {
     #[inline(always)]
     #[track_caller]
     pub fn set(self, value: T) {
-        seam::access(Together::Thread, Operation::Access);
+        seam::access(Together::OneThread, Operation::Access);
         // SAFETY: as in `get`.
         unsafe { copy::store::<SharedSpace, T>(self.address, value) }
     }
@@ -139,7 +139,7 @@ impl<T: Pod> SharedSlice<T> {
     #[inline(always)]
     #[track_caller]
     pub fn get(&self, index: u32) -> T {
-        seam::access(Together::Thread, Operation::Access);
+        seam::access(Together::OneThread, Operation::Access);
         // SAFETY: `element` checked the index; the field lies in the block's layout.
         unsafe { copy::load::<SharedSpace, T>(self.element(index)) }
     }
@@ -148,7 +148,7 @@ impl<T: Pod> SharedSlice<T> {
     #[inline(always)]
     #[track_caller]
     pub fn set(&self, index: u32, value: T) {
-        seam::access(Together::Thread, Operation::Access);
+        seam::access(Together::OneThread, Operation::Access);
         // SAFETY: as in `get`.
         unsafe { copy::store::<SharedSpace, T>(self.element(index), value) }
     }

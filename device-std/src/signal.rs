@@ -93,7 +93,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     pub fn signal_fetch(self, signal: Sym<Signal>) -> u64 {
         let shmem: Shmem = self.shmem();
-        seam::operation(Together::Thread, Operation::SignalFetch, signal.offset(), 8, shmem.my_pe());
+        seam::operation(Together::OneThread, Operation::SignalFetch, signal.offset(), 8, shmem.my_pe());
         let address = shmem.own_address(signal.span(), Operation::SignalFetch);
         // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
         unsafe { u64::load_relaxed(address) }

@@ -136,7 +136,7 @@ macro_rules! team_of {
             #[inline(always)]
             #[track_caller]
             pub fn team(self, team: Team) -> OnTeam<Self> {
-                seam::operation(Together::Thread, Operation::Team, 0, 0, self.my_pe());
+                seam::operation(Together::OneThread, Operation::Team, 0, 0, self.my_pe());
                 match OnTeam::new(self, team) {
                     Some(on_team) => on_team,
                     None => {
@@ -151,7 +151,7 @@ macro_rules! team_of {
             #[inline(always)]
             #[track_caller]
             pub fn try_team(self, team: Team) -> Option<OnTeam<Self>> {
-                seam::operation(Together::Thread, Operation::Team, 0, 0, self.my_pe());
+                seam::operation(Together::OneThread, Operation::Team, 0, 0, self.my_pe());
                 OnTeam::new(self, team)
             }
         }

@@ -4,13 +4,13 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Together {
     /// One alone.
-    Thread,
+    OneThread,
     /// Those of a warp.
-    Warp,
+    OneWarp,
     /// Those of some warps.
-    Warps,
+    SomeWarps,
     /// Those of a block.
-    Block,
+    OneBlock,
     /// Those of the grid.
-    Grid,
+    WholeGrid,
 }

@@ -29,7 +29,7 @@ pub(crate) fn mask() -> u32 {
 #[inline(always)]
 #[track_caller]
 pub fn sync() {
-    crate::seam::access(crate::together::Together::Warp, crate::abi::Operation::Sync);
+    crate::seam::access(crate::together::Together::OneWarp, crate::abi::Operation::Sync);
     warp::sync(mask());
 }
 

@@ -21,7 +21,7 @@ impl<C: Context> Scoped<Block, C> {
 }
 
 impl Scope for Block {
-    const TOGETHER: Together = Together::Block;
+    const TOGETHER: Together = Together::OneBlock;
     #[inline(always)]
     fn rank(self) -> u64 {
         u64::from(indices::in_block())

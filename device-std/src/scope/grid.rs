@@ -15,7 +15,7 @@ use crate::together::Together;
 pub struct Grid;
 
 impl Scope for Grid {
-    const TOGETHER: Together = Together::Grid;
+    const TOGETHER: Together = Together::WholeGrid;
     #[inline(always)]
     fn rank(self) -> u64 {
         u64::from(indices::block()) * u64::from(indices::per_block()) + u64::from(indices::in_block())

@@ -36,7 +36,7 @@ impl<S, C: Context> Scoped<S, C> {
     #[cfg_attr(target_arch = "nvptx64", expect(unused_variables, reason = "nothing to do here"))]
     pub(crate) fn enter_alone(self, what: Operation, offset: u64, bytes: u64, pe: u32) {
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::seam::operation(Together::Thread, what, offset, bytes, self.context.named(pe));
+        crate::seam::operation(Together::OneThread, what, offset, bytes, self.context.named(pe));
     }
 }
 

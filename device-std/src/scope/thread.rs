@@ -11,7 +11,7 @@ use crate::together::Together;
 pub struct Thread;
 
 impl Scope for Thread {
-    const TOGETHER: Together = Together::Thread;
+    const TOGETHER: Together = Together::OneThread;
     const WIDTH: Width = Width::One;
     #[inline(always)]
     fn rank(self) -> u64 {

@@ -13,7 +13,7 @@ use crate::{thread as indices, warp as lanes};
 pub struct Warp;
 
 impl Scope for Warp {
-    const TOGETHER: Together = Together::Warp;
+    const TOGETHER: Together = Together::OneWarp;
     const WIDTH: Width = Width::Warp;
     #[inline(always)]
     fn rank(self) -> u64 {

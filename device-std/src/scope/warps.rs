@@ -90,7 +90,7 @@ fn warps_of_block() -> u32 {
 }
 
 impl Scope for Warps {
-    const TOGETHER: Together = Together::Warps;
+    const TOGETHER: Together = Together::SomeWarps;
     #[inline(always)]
     fn rank(self) -> u64 {
         u64::from(indices::in_block() - 32 * self.first())

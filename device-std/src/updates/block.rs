@@ -57,7 +57,7 @@ impl<C: Context> Scoped<Block, C> {
     {
         let (shmem, UpdateInbox { start, shape, .. }) = (self.shmem(), inbox);
         let (pes, _) = (self.context.pes(), op);
-        seam::operation(Together::Block, Operation::Updates, start.offset(), 0, shmem.my_pe());
+        seam::operation(Together::OneBlock, Operation::Updates, start.offset(), 0, shmem.my_pe());
         let refuse = |cause, expected: u32, seen: u64| -> ! {
             let fault = Fault { peer: shmem.my_pe(), ..Fault::new(cause, Operation::Updates) };
             fail(shmem, Fault { offset: start.offset(), expected: expected.into(), seen, ..fault })
@@ -128,7 +128,7 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
     pub fn add(&mut self, update: Option<Update<T>>) {
         let shmem = self.scope.shmem();
         seam::operation(
-            Together::Block,
+            Together::OneBlock,
             Operation::Updates,
             self.offset,
             size_of::<T>() as u64,
@@ -199,7 +199,7 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
     #[track_caller]
     pub fn finish(mut self) {
         let shmem = self.scope.shmem();
-        seam::operation(Together::Block, Operation::Updates, self.offset, 0, shmem.my_pe());
+        seam::operation(Together::OneBlock, Operation::Updates, self.offset, 0, shmem.my_pe());
         self.serve(true, Polled::Held, Trouble { cause: Cause::Deadline, pe: 0 });
         let mut pe = self.rank;
         while pe < self.scope.context.pes() {

@@ -154,7 +154,7 @@ impl HostSide {
         let who = self.whos[host];
         let mut run = engine.state();
         let op = Op {
-            together: Together::Thread,
+            together: Together::OneThread,
             operation: Operation::Access,
             offset: 0,
             bytes: 0,

@@ -63,6 +63,6 @@ pub use desk::{Checked, Checking};
 pub use finding::{Finding, Kind, Place, Waiter};
 pub use minimise::minimise;
 pub use options::{CheckOptions, Choice, Profile, Schedule};
-pub use outcome::{Grid, Outcomes, Registers, Search};
+pub use outcome::{Outcomes, Registers, Search, WorldGrid};
 pub use report::Report;
 pub use world::World;

@@ -156,7 +156,7 @@ impl Run {
 
     /// The living threads of a block have met at its barrier.
     pub(crate) fn join_block(&mut self, all: &[Who], total: u32) {
-        self.check_alike(all, total, &[Together::Block, Together::Grid]);
+        self.check_alike(all, total, &[Together::OneBlock, Together::WholeGrid]);
         let mut joined = self.join_all(all);
         let group = self.groups[self.thread(all[0]).block].clone();
         let warps = group.threads.div_ceil(32) as usize;
@@ -171,7 +171,7 @@ impl Run {
 
     /// Lanes of a warp have met at its barrier.
     pub(crate) fn join_warp(&mut self, all: &[Who], total: u32) {
-        self.check_alike(all, total, &[Together::Warp, Together::Warps]);
+        self.check_alike(all, total, &[Together::OneWarp, Together::SomeWarps]);
         self.progress += 1;
         if all.len() == 1 {
             return;
@@ -234,8 +234,8 @@ impl Run {
             let barriers = op.operation == Operation::Sync && first.operation == Operation::Sync;
             if !barriers
                 && (is_joint(&op) || is_joint(&first))
-                && op.together != Together::Thread
-                && first.together != Together::Thread
+                && op.together != Together::OneThread
+                && first.together != Together::OneThread
             {
                 let finding = Finding {
                     first: Some(self.place_now(all[0])),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Blocks and threads of a launch, and the dynamic shared memory of each block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
+pub struct WorldGrid {
     /// Blocks.
     pub blocks: u32,
     /// Threads per block.
@@ -16,7 +16,7 @@ pub struct Grid {
     pub shared: u32,
 }
 
-impl Grid {
+impl WorldGrid {
     /// `blocks` blocks of `threads` threads.
     pub const fn of(blocks: u32, threads: u32) -> Self {
         Self { blocks, threads, shared: 0 }

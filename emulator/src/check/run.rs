@@ -204,7 +204,7 @@ impl Run {
 
     fn add_thread(&mut self, who: Who, pe: u32, block: usize, position: Option<Position>, know: Know) {
         let op = Op {
-            together: Together::Thread,
+            together: Together::OneThread,
             operation: Operation::Access,
             offset: 0,
             bytes: 0,
@@ -253,13 +253,13 @@ impl Run {
         let block = self.thread(who).block;
         if let Operation::PutSignal | Operation::PutSignalNbi | Operation::PutPackets = op.operation {
             let index = match op.together {
-                Together::Thread => who as usize,
-                Together::Warp => who as usize >> 5,
-                Together::Warps | Together::Block => block,
-                Together::Grid => self.groups[block].launch as usize,
+                Together::OneThread => who as usize,
+                Together::OneWarp => who as usize >> 5,
+                Together::SomeWarps | Together::OneBlock => block,
+                Together::WholeGrid => self.groups[block].launch as usize,
             };
             // Groups of warps are told apart by what they name.
-            let more = if op.together == Together::Warps { op.offset } else { 0 };
+            let more = if op.together == Together::SomeWarps { op.offset } else { 0 };
             let next = self.units.len() as u32;
             let unit = *self.units.entry((op.together, index, more)).or_insert(next);
             let target = op.pe as u16;

@@ -90,7 +90,7 @@ impl Engine {
                 .find(|&thread| worker.waiting(ThreadId { thread, ..known.id }) == Some(Waiting::Block))
                 .map(|thread| block.frames[thread as usize].who.get());
             let mut run = self.state();
-            if run.thread(who).op.together == Together::Warps
+            if run.thread(who).op.together == Together::SomeWarps
                 && let Some(other) = elsewhere
             {
                 let finding = Finding {

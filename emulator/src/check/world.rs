@@ -4,7 +4,7 @@ use super::choose::Chooser;
 use super::engine::{Alone, End, Engine};
 use super::event::{INITIAL, NONE};
 use super::minimise::minimise;
-use super::outcome::{Grid, Outcomes, Registers, Search};
+use super::outcome::{Outcomes, Registers, Search, WorldGrid};
 use super::places::Allocation;
 use super::run::Run;
 use super::{CheckOptions, Finding, Kind, Profile, Report, Schedule};
@@ -246,7 +246,7 @@ impl World {
     }
 
     /// Runs `kernel` on every PE, once per seed.
-    pub fn check<K>(&mut self, options: &CheckOptions, grid: Grid, kernel: K) -> Report
+    pub fn check<K>(&mut self, options: &CheckOptions, grid: WorldGrid, kernel: K) -> Report
     where
         K: Fn(Collective) + Send + Sync + 'static,
     {
@@ -291,7 +291,7 @@ impl World {
         &mut self,
         options: &CheckOptions,
         schedule: &Schedule,
-        grid: Grid,
+        grid: WorldGrid,
         kernel: &Kernel,
     ) -> (Vec<super::Choice>, u64) {
         self.once(options, schedule, grid, kernel);
@@ -303,7 +303,7 @@ impl World {
         &mut self,
         options: &CheckOptions,
         schedule: &Schedule,
-        grid: Grid,
+        grid: WorldGrid,
         kernel: &Kernel,
     ) -> Vec<Finding> {
         {
@@ -316,7 +316,7 @@ impl World {
     }
 
     /// One run; how it ended.
-    fn play(&mut self, (steps, patience): (u64, Duration), grid: Grid, kernel: &Kernel) -> End {
+    fn play(&mut self, (steps, patience): (u64, Duration), grid: WorldGrid, kernel: &Kernel) -> End {
         self.reset();
         self.engine.begin(steps);
         for pe in 0..self.pes {
@@ -354,7 +354,7 @@ impl World {
         }
     }
 
-    fn submit(&mut self, pe: u32, grid: Grid, kernel: &Kernel) -> Result<(), Error> {
+    fn submit(&mut self, pe: u32, grid: WorldGrid, kernel: &Kernel) -> Result<(), Error> {
         let (base, words) = (self.heap.address(), self.words.address());
         let context = ContextAbi {
             my_pe: pe,
@@ -388,7 +388,7 @@ impl World {
     }
 
     /// Runs `kernel` on every PE under every schedule.
-    pub fn search<K>(&mut self, search: Search, grid: Grid, kernel: K) -> Outcomes
+    pub fn search<K>(&mut self, search: Search, grid: WorldGrid, kernel: K) -> Outcomes
     where
         K: Fn(Collective) + Send + Sync + 'static,
     {
@@ -405,7 +405,7 @@ impl World {
         outcomes
     }
 
-    fn search_once(&mut self, search: Search, grid: Grid, kernel: &Kernel, outcomes: &mut Outcomes) {
+    fn search_once(&mut self, search: Search, grid: WorldGrid, kernel: &Kernel, outcomes: &mut Outcomes) {
         {
             let mut run = self.engine.state();
             run.profile = search.profile;

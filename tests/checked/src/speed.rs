@@ -15,14 +15,14 @@
 use oxshmem_device::abi::{ContextAbi, ErrorRecord, control};
 use oxshmem_device::prelude::*;
 use oxshmem_device::{KernelContext, Scoped, Thread};
-use oxshmem_emulator::check::{CheckOptions, Grid, Report, Schedule, World};
+use oxshmem_emulator::check::{CheckOptions, Report, Schedule, World, WorldGrid};
 use oxshmem_emulator::{Error, Launch, Machine, MachineConfig};
 use std::time::{Duration, Instant};
 
 /// PEs.
 pub const PES: u32 = 4;
 /// Blocks and threads of each PE.
-pub const GRID: Grid = Grid::of(4, 128);
+pub const GRID: WorldGrid = WorldGrid::of(4, 128);
 /// Operations of all threads in one round: an initiator's put, get, `p`, `g`, atomic, signal or wait counts as one.
 pub const OPERATIONS_PER_ROUND: u64 = 5 * THREADS * PES as u64;
 /// Loads and stores of all threads' own memory in one round: two in every second mix.

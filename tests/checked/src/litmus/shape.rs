@@ -2,7 +2,7 @@
 
 use super::{Kernel, names};
 use core::fmt;
-use oxshmem_emulator::check::{Grid, Kind, Profile, Registers, World};
+use oxshmem_emulator::check::{Kind, Profile, Registers, World, WorldGrid};
 
 /// Outcomes: the registers of each, then its watched words.
 pub type Rows = &'static [&'static [u64]];
@@ -21,7 +21,7 @@ pub struct Shape {
     /// How many PEs it runs on.
     pub pes: u32,
     /// Blocks and threads of each PE.
-    pub grid: Grid,
+    pub grid: WorldGrid,
     /// Takes its memory and makes the kernel.
     pub make: fn(&mut World) -> Kernel,
     default: Verdict,
@@ -47,7 +47,7 @@ impl Shape {
             name,
             text,
             pes,
-            grid: Grid::of(1, 1),
+            grid: WorldGrid::of(1, 1),
             make,
             default,
             openshmem,
@@ -58,7 +58,7 @@ impl Shape {
 
     /// With so many blocks and threads.
     pub(super) const fn on(self, blocks: u32, threads: u32) -> Self {
-        Self { grid: Grid::of(blocks, threads), ..self }
+        Self { grid: WorldGrid::of(blocks, threads), ..self }
     }
 
     /// With another verdict in [`Profile::OpenShmem`].

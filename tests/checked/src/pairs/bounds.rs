@@ -2,13 +2,13 @@
 
 use super::{Kernel, Pair};
 use oxshmem_device::prelude::*;
-use oxshmem_emulator::check::{Grid, Kind, World};
+use oxshmem_emulator::check::{Kind, World, WorldGrid};
 
 const fn pair(
     name: &'static str,
     kind: Kind,
     pes: u32,
-    grid: Grid,
+    grid: WorldGrid,
     mechanism: &'static str,
     make: fn(&mut World, bool) -> Kernel,
 ) -> Pair {
@@ -20,7 +20,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "one-element-too-far",
         Kind::OutOfBounds,
         1,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a loop over the own elements goes one further",
         one_element_too_far,
     ),
@@ -28,7 +28,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "last-chunk-too-long",
         Kind::OutOfBounds,
         2,
-        Grid::of(1, 32),
+        WorldGrid::of(1, 32),
         "the last chunk of a put in chunks is as long as the others",
         last_chunk_too_long,
     ),
@@ -36,7 +36,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "column-beyond-the-end",
         Kind::OutOfBounds,
         2,
-        Grid::of(1, 32),
+        WorldGrid::of(1, 32),
         "a strided put has a row more than the matrix",
         column_beyond_the_end,
     ),
@@ -44,7 +44,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "bin-from-data",
         Kind::OutOfBounds,
         2,
-        Grid::of(1, 5),
+        WorldGrid::of(1, 5),
         "an atomic on a word whose index comes from data",
         bin_from_data,
     ),
@@ -52,7 +52,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "header-not-counted",
         Kind::BadCall,
         2,
-        Grid::of(1, 32),
+        WorldGrid::of(1, 32),
         "source and target of a put have different lengths",
         header_not_counted,
     ),
@@ -60,7 +60,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "no-pe-behind-the-last",
         Kind::BadCall,
         3,
-        Grid::of(1, 32),
+        WorldGrid::of(1, 32),
         "a ring that is not closed: the last PE names one that there is not",
         no_pe_behind_the_last,
     ),
@@ -68,7 +68,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "stride-of-zero",
         Kind::BadCall,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a quotient that is the stride of a get becomes zero",
         stride_of_zero,
     ),
@@ -76,7 +76,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "goals-for-fewer-words",
         Kind::BadCall,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a wait for several words has fewer values than words",
         goals_for_fewer_words,
     ),

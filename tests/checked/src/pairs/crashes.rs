@@ -5,13 +5,13 @@ use super::{Kernel, Pair};
 use core::hint::{black_box, spin_loop};
 use core::ptr::without_provenance_mut;
 use oxshmem_device::prelude::*;
-use oxshmem_emulator::check::{Grid, Kind, World};
+use oxshmem_emulator::check::{Kind, World, WorldGrid};
 
 const fn pair(
     name: &'static str,
     kind: Kind,
     pes: u32,
-    grid: Grid,
+    grid: WorldGrid,
     mechanism: &'static str,
     make: fn(&mut World, bool) -> Kernel,
 ) -> Pair {
@@ -23,7 +23,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "table-index-from-data",
         Kind::Panicked,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a Rust array is indexed by what a peer sent",
         table_index_from_data,
     ),
@@ -31,7 +31,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "no-pointer-to-that-pe",
         Kind::Panicked,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "the pointer to a PE that there is not is taken to be there",
         no_pointer_to_that_pe,
     ),
@@ -39,7 +39,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "parents-in-a-circle",
         Kind::StackOverflow,
         1,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a search for the root of a forest calls itself along links that go in a circle",
         parents_in_a_circle,
     ),
@@ -47,7 +47,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "store-to-nowhere",
         Kind::WildAccess,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "an offset is used as an address",
         store_to_nowhere,
     ),
@@ -55,7 +55,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "never-down-to-zero",
         Kind::NoProgress,
         1,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a loop counts an odd number down by two until it is zero",
         never_down_to_zero,
     ),

@@ -2,13 +2,13 @@
 
 use super::{Kernel, Pair, fill, share};
 use oxshmem_device::prelude::*;
-use oxshmem_emulator::check::{Grid, Kind, World};
+use oxshmem_emulator::check::{Kind, World, WorldGrid};
 
 const fn pair(
     name: &'static str,
     kind: Kind,
     pes: u32,
-    grid: Grid,
+    grid: WorldGrid,
     mechanism: &'static str,
     make: fn(&mut World, bool) -> Kernel,
 ) -> Pair {
@@ -20,7 +20,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "relay-after-fence",
         Kind::SignalOvertakesData,
         3,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "data for one PE is announced through another one, after a fence instead of a quiet",
         relay_after_fence,
     ),
@@ -28,7 +28,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "third-pe-gets",
         Kind::SignalOvertakesData,
         3,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a PE is told, after a fence, to get what was put to another PE",
         third_pe_gets,
     ),
@@ -36,7 +36,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "quiet-of-other-pe",
         Kind::SignalOvertakesData,
         3,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "the quiet before a weak signal names another PE than the put",
         quiet_of_other_pe,
     ),
@@ -44,7 +44,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "flush-for-delivery",
         Kind::SignalOvertakesData,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a flush of a non-blocking put is taken for its delivery",
         flush_for_delivery,
     ),
@@ -52,7 +52,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "get-after-put",
         Kind::DataRace,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a PE gets what it has put, with nothing between",
         get_after_put,
     ),
@@ -60,7 +60,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "get-after-fence",
         Kind::DataRace,
         2,
-        Grid::of(1, 8),
+        WorldGrid::of(1, 8),
         "a fence is taken to order a block's get behind its put",
         get_after_fence,
     ),
@@ -68,7 +68,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "signal-before-last-put",
         Kind::DataRace,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "the strong signal is sent before the last chunk is put",
         signal_before_last_put,
     ),
@@ -76,7 +76,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "self-put-nbi",
         Kind::DataRace,
         1,
-        Grid::of(1, 4),
+        WorldGrid::of(1, 4),
         "a non-blocking put to the own PE is read after a block barrier",
         self_put_nbi,
     ),

@@ -3,13 +3,13 @@
 
 use super::{Kernel, Pair};
 use oxshmem_device::prelude::*;
-use oxshmem_emulator::check::{Grid, Kind, World};
+use oxshmem_emulator::check::{Kind, World, WorldGrid};
 
 const fn pair(
     name: &'static str,
     kind: Kind,
     pes: u32,
-    grid: Grid,
+    grid: WorldGrid,
     mechanism: &'static str,
     make: fn(&mut World, bool) -> Kernel,
 ) -> Pair {
@@ -21,7 +21,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "equality-misses-a-round",
         Kind::Deadlock,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a wait for equality, and the next round's value comes before it has looked",
         equality_misses_a_round,
     ),
@@ -29,7 +29,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "cleared-by-the-sender",
         Kind::Deadlock,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "the sender clears a signal before the receiver has told that it saw it",
         cleared_by_the_sender,
     ),
@@ -37,7 +37,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "reset-loses-an-addition",
         Kind::Deadlock,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a counter is reset to zero between rounds, which takes an addition of the next round with it",
         reset_loses_an_addition,
     ),
@@ -45,7 +45,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "same-word-taken-twice",
         Kind::Deadlock,
         3,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a wait for any word does not leave out those it has returned, and one sender gets no answer",
         same_word_taken_twice,
     ),
@@ -53,7 +53,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "lock-kept",
         Kind::Deadlock,
         1,
-        Grid::of(3, 1),
+        WorldGrid::of(3, 1),
         "one path through a critical section does not pass its ticket lock on",
         lock_kept,
     ),
@@ -61,7 +61,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "tested-for-a-value-passed-over",
         Kind::Deadlock,
         3,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a loop of tests for a value between those that the word takes",
         tested_for_a_value_passed_over,
     ),
@@ -69,7 +69,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "looked-at-by-plain-loads",
         Kind::DataRace,
         2,
-        Grid::of(1, 1),
+        WorldGrid::of(1, 1),
         "a loop of plain loads looks for what a peer stores",
         looked_at_by_plain_loads,
     ),

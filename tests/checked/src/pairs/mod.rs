@@ -35,7 +35,7 @@ mod tiles;
 mod waits;
 
 use oxshmem_device::prelude::*;
-use oxshmem_emulator::check::{Grid, Kind, World};
+use oxshmem_emulator::check::{Kind, World, WorldGrid};
 
 /// A kernel, as one PE's threads run it.
 pub type Kernel = Box<dyn Fn(Collective) + Send + Sync>;
@@ -52,7 +52,7 @@ pub struct Pair {
     /// How many PEs it runs on.
     pub pes: u32,
     /// Blocks and threads of each PE.
-    pub grid: Grid,
+    pub grid: WorldGrid,
     /// The source file that holds it, as `file!()` names it, and its text.
     pub source: (&'static str, &'static str),
     /// Takes its memory and makes the kernel: the broken one, or the correct one.

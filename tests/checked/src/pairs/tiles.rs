@@ -2,13 +2,13 @@
 
 use super::{Kernel, Pair};
 use oxshmem_device::prelude::*;
-use oxshmem_emulator::check::{Grid, Kind, World};
+use oxshmem_emulator::check::{Kind, World, WorldGrid};
 
 const fn pair(
     name: &'static str,
     kind: Kind,
     pes: u32,
-    grid: Grid,
+    grid: WorldGrid,
     mechanism: &'static str,
     make: fn(&mut World, bool) -> Kernel,
 ) -> Pair {
@@ -27,7 +27,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "tile-read-too-early",
         Kind::DataRace,
         1,
-        Grid::of(1, 64).shared(Layout::BYTES),
+        WorldGrid::of(1, 64).shared(Layout::BYTES),
         "a tile in shared memory is read before the barrier after it was filled",
         tile_read_too_early,
     ),
@@ -35,7 +35,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "tile-refilled-too-early",
         Kind::DataRace,
         1,
-        Grid::of(1, 64).shared(Layout::BYTES),
+        WorldGrid::of(1, 64).shared(Layout::BYTES),
         "a tile is filled again without a second barrier, while others read it",
         tile_refilled_too_early,
     ),
@@ -43,7 +43,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "tree-without-barriers",
         Kind::DataRace,
         1,
-        Grid::of(1, 64).shared(Layout::BYTES),
+        WorldGrid::of(1, 64).shared(Layout::BYTES),
         "the steps of a reduction tree are not joined",
         tree_without_barriers,
     ),
@@ -51,7 +51,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "partials-across-warps",
         Kind::DataRace,
         1,
-        Grid::of(1, 64).shared(Layout::BYTES),
+        WorldGrid::of(1, 64).shared(Layout::BYTES),
         "one partial sum per warp, added behind a barrier of the warp",
         partials_across_warps,
     ),
@@ -59,7 +59,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "lanes-in-step",
         Kind::DataRace,
         1,
-        Grid::of(1, 17).shared(Layout::BYTES),
+        WorldGrid::of(1, 17).shared(Layout::BYTES),
         "lanes of one warp exchange through shared memory as if they ran in step",
         lanes_in_step,
     ),
@@ -67,7 +67,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "shared-bins",
         Kind::DataRace,
         1,
-        Grid::of(1, 64).shared(Layout::BYTES),
+        WorldGrid::of(1, 64).shared(Layout::BYTES),
         "threads read, raise and write one bin of a histogram in shared memory",
         shared_bins,
     ),
@@ -75,7 +75,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "tile-put-by-one-warp",
         Kind::DataRace,
         2,
-        Grid::of(1, 64).shared(Layout::BYTES),
+        WorldGrid::of(1, 64).shared(Layout::BYTES),
         "a warp puts a tile of which it filled only half",
         tile_put_by_one_warp,
     ),
@@ -83,7 +83,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "groups-share-a-tile",
         Kind::DataRace,
         1,
-        Grid::of(1, 64).shared(Layout::BYTES),
+        WorldGrid::of(1, 64).shared(Layout::BYTES),
         "groups of warps join among themselves, and read what another group filled",
         groups_share_a_tile,
     ),

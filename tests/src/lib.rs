@@ -25,4 +25,6 @@ mod documents {
     mod rust_cuda {}
     #[doc = include_str!("../../docs/src/processes.md")]
     mod processes {}
+    #[doc = include_str!("../../docs/src/checker.md")]
+    mod checker {}
 }

@@ -126,7 +126,7 @@ pub(super) const CHECK: Variable = Variable {
     name: "OXSHMEM_CHECK",
     values: "0 or 1",
     default: "0",
-    meaning: "runs the program under the checker, on the emulator, with all PEs in this process; what it finds goes to stderr, and run() returns an error then",
+    meaning: "runs the program under the checker, on the emulator, with all PEs in this process; what it finds goes to stderr, and run() returns an error then; to make a failing schedule smaller the closure is called again, and prints again",
 };
 pub(super) const CHECK_SEED: Variable = Variable {
     name: "OXSHMEM_CHECK_SEED",

@@ -122,8 +122,9 @@ impl HostThread {
     /// everything that its PE has launched is over by then, and what it did has arrived. Others may go first.
     pub fn arrives(&self, at: &'static Location<'static>, members: &[u32], completes: bool) {
         if let Some((baton, host)) = &self.checked {
+            baton.at(*host, at);
             baton.pass(*host);
-            baton.note(*host, at, Did::Arrives { members: members.to_vec(), completes });
+            baton.note(*host, Did::Arrives { members: members.to_vec(), completes });
         }
     }
 
@@ -138,7 +139,8 @@ impl HostThread {
     /// Says that it leaves the meeting, in which all have come.
     pub fn leaves(&self, at: &'static Location<'static>, members: &[u32]) {
         if let Some((baton, host)) = &self.checked {
-            baton.note(*host, at, Did::Leaves { members: members.to_vec() });
+            baton.at(*host, at);
+            baton.note(*host, Did::Leaves { members: members.to_vec() });
         }
     }
 }

@@ -150,7 +150,17 @@ impl Machine {
         if let Some(desk) = &self.desk
             && let Some(host) = baton::mine(&desk.baton)
         {
-            desk.baton.note(host, at, did);
+            desk.baton.at(host, at);
+            desk.baton.note(host, did);
+        }
+    }
+
+    /// Says, of a checked machine, that the calling host thread is at `at`: its launches and waits are said to be there.
+    pub fn comes_to(&self, at: &'static Location<'static>) {
+        if let Some(desk) = &self.desk
+            && let Some(host) = baton::mine(&desk.baton)
+        {
+            desk.baton.at(host, at);
         }
     }
 

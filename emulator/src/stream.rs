@@ -13,7 +13,6 @@ use crate::device::{Device, DeviceShared};
 use crate::error::Error;
 use crate::host;
 use crate::launch::{Launch, StreamShared, Submission};
-use core::panic::Location;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,7 +53,7 @@ impl Stream {
         let host = self.checked();
         let ticket = host.as_ref().map_or(0, |(baton, host)| {
             let ticket = baton.ticket();
-            baton.note(*host, Location::caller(), Did::Launched { ticket });
+            baton.note(*host, Did::Launched { ticket });
             ticket
         });
         // Under the stream's lock, so that launches reach the worker in the order in which they are counted.
@@ -75,11 +74,10 @@ impl Stream {
     }
 
     /// Notes that the calling host thread has found the stream idle.
-    #[track_caller]
     fn synced(&self) {
         if let Some((baton, host)) = self.checked() {
             let stream = Arc::as_ptr(&self.shared).addr();
-            baton.note(host, Location::caller(), Did::Synced { stream });
+            baton.note(host, Did::Synced { stream });
         }
     }
 
@@ -142,10 +140,11 @@ impl Stream {
         let state = self.shared.state();
         let idle = state.ended == state.submitted;
         drop(state);
-        match self.checked() {
-            Some(_) if idle => self.synced(),
-            Some((baton, host)) => baton.pass(host),
-            None => {}
+        if let Some((baton, host)) = self.checked() {
+            if idle {
+                self.synced();
+            }
+            baton.ask(host);
         }
         idle
     }

@@ -167,16 +167,18 @@ impl Heap {
         Error::OutOfMemory { what, asked, available, limit }
     }
 
-    /// Notes that one more PE has released an allocation; its range is free when all have.
-    pub(crate) fn release(&mut self, id: AllocationId) {
-        let Some(taken) = self.taken.get_mut(&id) else { return };
+    /// Notes that one more PE has released an allocation; its range is free when all have: then it is returned.
+    pub(crate) fn release(&mut self, id: AllocationId) -> Option<Arc<Allocation>> {
+        let taken = self.taken.get_mut(&id)?;
         taken.released += 1;
-        if taken.released == self.n_pes
-            && let Some(taken) = self.taken.remove(&id)
-            && !taken.range.is_empty()
-        {
-            self.ranges.free_range(taken.range);
+        if taken.released < self.n_pes {
+            return None;
         }
+        let Taken { allocation, range, .. } = self.taken.remove(&id)?;
+        if !range.is_empty() {
+            self.ranges.free_range(range);
+        }
+        Some(allocation)
     }
 
     /// What stands at a heap offset.

@@ -359,7 +359,11 @@ impl Pe {
         let job = &self.job;
         let lead = |agreed: &mut Agreed| {
             let mut heap = job.heap();
-            agreed.released.iter().for_each(|id| heap.release(*id));
+            for freed in
+                agreed.released.iter().filter_map(|id| heap.release(*id)).filter(|freed| freed.bytes > 0)
+            {
+                self.device.checker().inspect(|checker| checker.freed(freed.offset));
+            }
             agreed.allocated = lead(&mut heap)?;
             Ok(())
         };
@@ -394,7 +398,6 @@ impl Pe {
         let mut state = self.lock();
         if allocation.bytes > 0 {
             state.symmetric.remove(&allocation.offset);
-            self.device.checker().inspect(|checker| checker.freed(allocation.offset));
         }
         let at = state.launches;
         state.released.push((allocation.id, at));

@@ -8,71 +8,16 @@ use super::judge::{Observer, ordered};
 use super::know::{Class, Know, Part};
 use super::options::Profile;
 use super::places::Spot;
-use super::run::{Heard, Op, Run};
+use super::run::{Heard, Run};
+use super::sort::{acquires, copies, gets, how, non_blocking, puts, releases, strong};
 use super::updates::{Body, Piece, Update};
 use super::words::{How, Value, Word};
 use oxshmem_device::abi::{Operation, control};
-use oxshmem_device::hooks::{Access, Change, Order};
+use oxshmem_device::hooks::{Access, Change};
 use std::rc::Rc;
 
 /// Most updates of one PE to another that are under way.
 const MOST_UNDER_WAY: usize = 192;
-
-/// Whether an operation moves data and nothing else.
-fn copies(operation: Operation) -> bool {
-    puts(operation) || gets(operation) || operation == Operation::WaitPackets
-}
-
-fn puts(operation: Operation) -> bool {
-    use Operation::{
-        Iput, IputNbi, P, Put, PutAdd, PutAddNbi, PutNbi, PutPackets, PutSignal, PutSignalNbi, Updates,
-    };
-    matches!(
-        operation,
-        Put | PutPackets
-            | PutNbi
-            | P
-            | PutSignal
-            | PutSignalNbi
-            | Iput
-            | IputNbi
-            | PutAdd
-            | PutAddNbi
-            | Updates
-    )
-}
-
-fn gets(operation: Operation) -> bool {
-    use Operation::{G, GNbi, Gather, GatherNbi, Get, GetNbi, Iget, IgetNbi};
-    matches!(operation, Get | GetNbi | G | GNbi | Iget | IgetNbi | Gather | GatherNbi)
-}
-
-/// Whether an operation may still read its source, or write its destination, after it has returned.
-fn non_blocking(operation: Operation) -> bool {
-    use Operation::{GatherNbi, GetNbi, IgetNbi, IputNbi, PutAddNbi, PutNbi, PutSignalNbi};
-    matches!(operation, PutNbi | PutSignalNbi | IputNbi | PutAddNbi | GetNbi | IgetNbi | GatherNbi)
-}
-
-/// Whether an access takes part in synchronisation: atomics, signals, waits, tests, packets, and strong accesses through
-/// a pointer. `p` and `g` are strong accesses of the device, but promise nothing when they race.
-fn strong(op: &Op, order: Order) -> bool {
-    order != Order::Weak && !matches!(op.operation, Operation::P | Operation::G | Operation::GNbi)
-}
-
-/// Whether an order acquires.
-fn acquires(order: Order) -> bool {
-    matches!(order, Order::Acquire | Order::AcqRel | Order::Gpu)
-}
-
-fn releases(order: Order) -> bool {
-    matches!(order, Order::Release | Order::AcqRel | Order::Gpu)
-}
-
-/// How a signal operation writes its word, if it is one.
-fn how(op: &Op, how: How) -> Option<How> {
-    use Operation::{PutSignal, PutSignalNbi, Signal, SignalWeak};
-    matches!(op.operation, Signal | SignalWeak | PutSignal | PutSignalNbi).then_some(how)
-}
 
 /// Reads memory as it is.
 pub(crate) fn raw(address: u64, bytes: u32) -> [u64; 2] {
@@ -417,7 +362,7 @@ impl Run {
             }
             Spot::Unallocated { pe } => return self.outside(who, address, pe),
             Spot::Control => {
-                self.fetch(who, access, change);
+                self.fetch(who, access, None, change);
                 return;
             }
             Spot::Heap { pe } => pe,
@@ -432,15 +377,20 @@ impl Run {
         });
     }
 
-    pub(crate) fn fetch(&mut self, who: Who, access: Access, change: Change) -> u64 {
+    /// A read-modify-write that returns the old bits. One that compares leaves the word alone if it does not find
+    /// `expected`: it is a read then.
+    pub(crate) fn fetch(&mut self, who: Who, access: Access, expected: Option<u64>, change: Change) -> u64 {
         let Access { address, bytes, order } = access;
         let pe = self.thread(who).pe;
         let spot = self.places.spot(address, bytes);
         let control = spot == Spot::Control;
+        let fails = |old: u64| expected.is_some_and(|expected| expected != old);
         let owner = match spot {
             Spot::Elsewhere => {
                 let old = raw(address, bytes)[0];
-                write_raw(address, &bytes_of([change(old), 0])[..bytes as usize]);
+                if !fails(old) {
+                    write_raw(address, &bytes_of([change(old), 0])[..bytes as usize]);
+                }
                 return old;
             }
             Spot::Unallocated { pe } => {
@@ -450,31 +400,35 @@ impl Run {
             Spot::Control | Spot::Local => self.places.in_heap(address).map_or(pe, |(pe, _)| pe),
             Spot::Heap { pe } => pe,
         };
-        let event = self.event(who, Class::Put(owner as u16), true, bytes as u8);
         let know = self.update_know(who, owner, releases(order));
-        if !control {
-            self.meet((address, bytes.into()), event, false, Some(&know));
-            self.words.note_writer(address, event);
-        }
         // What its fences cover, or what it releases, arrives first.
         let after = if releases(order) { Some(self.issued_here(who)) } else { self.after(who, owner) };
         if let Some(after) = after {
             self.carry_out_known(pe, owner, &after);
         }
-        let message = if releases(order) {
-            Some(self.strong_message(who, owner))
-        } else {
-            self.weak_message(who, owner)
-        };
         let Value { bits, event: earlier, message: before, issued: told, .. } =
             self.word(address, bytes).newest().clone();
+        let fails = fails(bits[0]);
+        let class = if fails { Class::Read } else { Class::Put(owner as u16) };
+        let event = self.event(who, class, !fails, bytes as u8);
+        if !control {
+            self.meet((address, bytes.into()), event, fails, (!fails).then_some(&know));
+        }
         if !self.events.is_old(earlier) && !control {
             let heard = Heard { event: earlier, issued: told, message: before.clone() };
             self.thread_mut(who).hear(heard);
         }
-        let new = change(bits[0]);
-        let issued = know.issued.clone();
-        self.change_word((address, bytes), [new, 0], event, message, issued);
+        if !fails {
+            let message = if releases(order) {
+                Some(self.strong_message(who, owner))
+            } else {
+                self.weak_message(who, owner)
+            };
+            if !control {
+                self.words.note_writer(address, event);
+            }
+            self.change_word((address, bytes), [change(bits[0]), 0], event, message, know.issued.clone());
+        }
         let time = self.now(who);
         self.words.get(address).expect("it was made").newest().read_by(who, time);
         if acquires(order) {

@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 enum Standing {
     /// It waits for the baton.
     Ready,
+    /// It has asked something that it may ask again and again, and waits for the baton. With what had happened by then,
+    /// once the engine has looked at it.
+    Asks(Option<u64>),
     /// It has the baton.
     Runs,
     /// It waits for another host thread.
@@ -152,6 +155,13 @@ impl Baton {
         self.take(host, state);
     }
 
+    /// Lets others go first, of a host thread that asks something, and goes on when something has happened.
+    pub(crate) fn ask(&self, host: usize) {
+        let mut state = self.state();
+        self.give(&mut state, host, Standing::Asks(None));
+        self.take(host, state);
+    }
+
     /// Runs `wait`, which another host thread ends. It may hold a lock when it returns that others need: so the baton is
     /// taken [later](Self::back).
     pub(crate) fn aside<R>(&self, host: usize, wait: impl FnOnce() -> R) -> R {
@@ -187,10 +197,15 @@ impl Baton {
         self.take(host, state);
     }
 
-    /// Notes what a host thread has done.
-    pub(crate) fn note(&self, host: usize, location: &'static Location<'static>, did: Did) {
+    /// Notes at which line a host thread is.
+    pub(crate) fn at(&self, host: usize, location: &'static Location<'static>) {
+        self.state().hosts[host].location = location;
+    }
+
+    /// Notes what a host thread has done, at the line where it is.
+    pub(crate) fn note(&self, host: usize, did: Did) {
         let mut state = self.state();
-        state.hosts[host].location = location;
+        let location = state.hosts[host].location;
         state.deeds.push_back(Deed { host, did, location });
     }
 
@@ -228,17 +243,28 @@ impl Baton {
         std::mem::take(&mut self.state().deeds)
     }
 
-    /// Numbers of the host threads that can go on, by PE.
-    pub(crate) fn ready(&self) -> Vec<usize> {
-        let state = self.state();
-        let can = |slot: &Slot| match &slot.standing {
-            Standing::Ready => true,
-            Standing::Stream(stream, goal) => stream.state().ended >= *goal,
+    /// Numbers of the host threads that can go on, by PE. Those that ask can if `happened` is another number than when they
+    /// asked, or none.
+    pub(crate) fn ready(&self, happened: Option<u64>) -> Vec<usize> {
+        let mut state = self.state();
+        let can = |slot: &mut Slot| match (&mut slot.standing, happened) {
+            (Standing::Ready, _) | (Standing::Asks(_), None) => true,
+            (Standing::Asks(before), Some(now)) => *before.get_or_insert(now) != now,
+            (Standing::Stream(stream, goal), _) => stream.state().ended >= *goal,
             _ => false,
         };
-        let mut ready: Vec<usize> = (0..state.hosts.len()).filter(|&at| can(&state.hosts[at])).collect();
-        ready.sort_by_key(|&at| state.hosts[at].pe);
-        ready
+        let hosts = state.hosts.iter_mut().enumerate();
+        let mut ready: Vec<(u32, usize)> =
+            hosts.filter_map(|(at, slot)| can(slot).then_some((slot.pe, at))).collect();
+        ready.sort_unstable();
+        ready.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// Whether a host thread asks, or if none is given any.
+    pub(crate) fn asks(&self, host: Option<usize>) -> bool {
+        let state = self.state();
+        let asks = |at: usize| matches!(state.hosts[at].standing, Standing::Asks(_));
+        host.map_or_else(|| (0..state.hosts.len()).any(asks), asks)
     }
 
     /// Whether a host thread is left.
@@ -283,10 +309,13 @@ impl Baton {
     pub(crate) fn waiting(&self) -> Vec<(u32, &'static Location<'static>, &'static str)> {
         let what = |slot: &Slot| match slot.standing {
             Standing::Waits => Some("the other PEs to come to this call"),
-            Standing::Stream(..) => Some("what it has launched to end"),
+            Standing::Stream(..) | Standing::Asks(_) => Some("what it has launched to end"),
             _ => None,
         };
         let state = self.state();
-        state.hosts.iter().filter_map(|slot| Some((slot.pe, slot.location, what(slot)?))).collect()
+        let mut all: Vec<_> =
+            state.hosts.iter().filter_map(|slot| Some((slot.pe, slot.location, what(slot)?))).collect();
+        all.sort_by_key(|&(pe, ..)| pe);
+        all
     }
 }

@@ -178,20 +178,23 @@ impl Run {
         };
         let end = word.values.len();
         word.insert(end, Value { bits, event, message, issued, stamp, changes: true, readers: Vec::new() });
-        self.write_bits(address, bytes, bits);
-        self.changed(address);
+        if self.write_bits(address, bytes, bits) {
+            self.changed(address);
+        }
     }
 
-    fn write_bits(&mut self, address: u64, bytes: u32, bits: [u64; 2]) {
+    /// Whether they differ from what is there.
+    fn write_bits(&mut self, address: u64, bytes: u32, bits: [u64; 2]) -> bool {
         let mut new = [0; 16];
         new[..8].copy_from_slice(&bits[0].to_ne_bytes());
         new[8..].copy_from_slice(&bits[1].to_ne_bytes());
+        let old = raw(address, bytes);
         if self.choose.searches() {
-            let old = raw(address, bytes);
             let label = |value: [u64; 2]| mix(address ^ mix(value[0]) ^ mix(!value[1]));
             self.memory ^= label(old) ^ label(bits);
         }
         write_raw(address, &new[..bytes as usize]);
+        raw(address, bytes) != old
     }
 
     fn changed(&mut self, address: u64) {

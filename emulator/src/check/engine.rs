@@ -2,8 +2,9 @@
 
 use super::choose::Agents;
 use super::clock::Who;
-use super::finding::{Finding, Kind, Waiter};
+use super::finding::{Finding, Kind};
 use super::hash::mix;
+use super::hosts::Hosts;
 use super::know::Know;
 use super::run::Run;
 use crate::device::DeviceShared;
@@ -16,8 +17,10 @@ use std::sync::Arc;
 
 /// Times that a thread may run without anything changing before it waits for a change.
 const IDLE: u32 = 48;
-/// As often all such threads may run again before they are found to wait for each other.
+/// As often all such threads, and hosts that ask again and again, may run before they are found to wait for each other.
 const GRACE: u32 = 2048;
+/// Steps in which updates are held back from a PE that a schedule starves, of so many: in the end everything arrives.
+const STARVED: (u64, u64) = (6144, 8192);
 
 /// A thread, and where it is.
 #[derive(Clone, Copy, Debug)]
@@ -45,61 +48,22 @@ pub(crate) enum End {
     Cut,
 }
 
-/// Host threads, if there are any.
-pub(crate) trait Hosts: Debug {
-    /// Does what hosts have asked for since the last call.
-    fn take_in(&mut self, engine: &mut Engine);
-    /// How many can go on.
-    fn ready(&self) -> u32;
-    /// Lets the `n`-th of these run until it waits.
-    fn run(&mut self, n: u32, engine: &mut Engine);
-    /// Whether any is left.
-    fn left(&self) -> bool;
-    /// Whether one may do something though none is ready. Waits a moment for it.
-    fn may_return(&self) -> bool;
-    /// What the launch with this ticket knows at its start.
-    fn past(&self, ticket: u64) -> Option<Know>;
-    /// Those who wait, for a report.
-    fn waiting(&self) -> Vec<Waiter>;
-}
-
-/// No hosts.
-#[derive(Debug)]
-pub(crate) struct Alone;
-
-impl Hosts for Alone {
-    fn take_in(&mut self, _: &mut Engine) {}
-    fn ready(&self) -> u32 {
-        0
-    }
-    fn run(&mut self, _: u32, _: &mut Engine) {}
-    fn left(&self) -> bool {
-        false
-    }
-    fn may_return(&self) -> bool {
-        false
-    }
-    fn past(&self, _: u64) -> Option<Know> {
-        None
-    }
-    fn waiting(&self) -> Vec<Waiter> {
-        Vec::new()
-    }
-}
-
 /// All devices of a checked run.
 pub(crate) struct Engine {
     pub(crate) workers: Vec<Worker>,
     pub(crate) current: &'static Current,
     pub(super) known: Vec<Option<Known>>,
-    runnable: Vec<Who>,
+    pub(super) runnable: Vec<Who>,
     /// Threads that run without anything changing.
     pub(super) idle: Vec<Who>,
     last: Option<Who>,
     seen_progress: u64,
+    seen_met: u64,
     grace: u32,
     steps: u64,
     most_steps: u64,
+    /// Counts all that was done but that hosts asked.
+    pub(super) happened: u64,
     freed: Vec<ThreadId>,
     /// Threads that may be fresh.
     fresh: Vec<Who>,
@@ -123,9 +87,11 @@ impl Engine {
             idle: Vec::new(),
             last: None,
             seen_progress: 0,
+            seen_met: 0,
             grace: 0,
             steps: 0,
             most_steps: u64::MAX,
+            happened: 0,
             freed: Vec::new(),
             fresh: Vec::new(),
             cut: false,
@@ -142,7 +108,8 @@ impl Engine {
         self.runnable.clear();
         self.idle.clear();
         self.fresh.clear();
-        (self.last, self.seen_progress, self.grace, self.steps, self.cut) = (None, 0, 0, 0, false);
+        (self.last, self.seen_progress, self.seen_met) = (None, 0, 0);
+        (self.grace, self.steps, self.happened, self.cut) = (0, 0, 0, false);
         self.most_steps = most_steps;
     }
 
@@ -199,15 +166,19 @@ impl Engine {
                 }
             }
         }
-        let (woken, progress) = {
+        let (woken, progress, met) = {
             let mut run = self.state();
-            (std::mem::take(&mut run.woken), run.progress)
+            (std::mem::take(&mut run.woken), run.progress, run.met)
         };
         for who in woken {
             // It may have gone on since by another word.
             if self.known[who as usize].is_some_and(|known| known.until.is_some()) {
                 self.push(who);
             }
+        }
+        if met != self.seen_met {
+            self.seen_met = met;
+            self.grace = 0;
         }
         if progress != self.seen_progress {
             self.seen_progress = progress;
@@ -274,17 +245,20 @@ impl Engine {
             if let Some(last) = self.last {
                 self.lead(last);
             }
-            let (mut agents, starved) = self.agents(hosts.ready());
+            let (mut agents, starved) = self.agents(hosts.ready(self.happened));
             if agents.threads + agents.updates + agents.hosts == 0 {
                 let done = self.idle.is_empty() && self.workers.iter().all(Worker::is_idle);
                 if done && !hosts.left() {
                     return End::Done;
                 }
-                if !self.idle.is_empty() && self.grace < GRACE && self.grace_is_allowed() {
+                let asked = !self.idle.is_empty() || hosts.ask();
+                if asked && self.grace < GRACE && self.grace_is_allowed() {
                     self.grace += 1;
+                    self.happened += 1;
                     let idle = std::mem::take(&mut self.idle);
                     idle.into_iter().for_each(|who| self.push(who));
                     agents.threads = self.runnable.len() as u32;
+                    agents.hosts = hosts.ready(self.happened);
                 } else if hosts.may_return() {
                     continue;
                 } else {
@@ -302,6 +276,7 @@ impl Engine {
             }
             let option = self.choose(agents, starved);
             let all = self.state().updates.count;
+            self.happened += u64::from(option < agents.threads + all);
             if option < agents.threads {
                 let who = self.runnable[option as usize];
                 self.step(who);
@@ -312,7 +287,10 @@ impl Engine {
                 }
             } else {
                 self.last = None;
-                hosts.run(option - agents.threads - all, self);
+                if hosts.run(option - agents.threads - all, self) {
+                    self.happened += 1;
+                    self.grace = 0;
+                }
             }
             self.steps += 1;
             if self.steps > self.most_steps {
@@ -369,7 +347,7 @@ impl Engine {
         let goes_on = self.last.is_some() && self.last == self.runnable.first().copied();
         let all = Agents { threads, goes_on, updates: run.updates.count, hosts };
         match run.choose.starved() {
-            Some(pe) if threads > 0 || hosts > 0 => {
+            Some(pe) if (threads > 0 || hosts > 0) && self.steps % STARVED.1 < STARVED.0 => {
                 (Agents { updates: run.updates.count_but(pe), ..all }, Some(pe))
             }
             _ => (all, None),

@@ -67,7 +67,13 @@ impl Checked for Current {
 
     fn fetch(&self, access: Access, change: Change) -> u64 {
         self.check(access.address, access.bytes);
-        self.run().map_or(0, |(mut run, who)| run.fetch(who, access, change))
+        self.run().map_or(0, |(mut run, who)| run.fetch(who, access, None, change))
+    }
+
+    fn compare_swap(&self, access: Access, expected: u64, new: u64) -> u64 {
+        self.check(access.address, access.bytes);
+        let change = Box::new(move |_| new);
+        self.run().map_or(0, |(mut run, who)| run.fetch(who, access, Some(expected), change))
     }
 
     fn update(&self, access: Access, change: Change) {

@@ -5,9 +5,10 @@ use super::baton::{Baton, Deed, Did};
 use super::choose::Chooser;
 use super::clock::Who;
 use super::desk::{Checked, Checking, Desk};
-use super::engine::{Engine, Hosts};
+use super::engine::Engine;
 use super::event::{INITIAL, NONE};
 use super::finding::{Finding, Kind, Waiter};
+use super::hosts::Hosts;
 use super::know::{Class, Know, Part};
 use super::places::Allocation;
 use super::run::{Op, Run};
@@ -123,7 +124,7 @@ impl HostSide {
         while self.baton.left() && !self.baton.is_stopped() {
             self.do_deeds(engine);
             self.discard(engine);
-            match self.baton.ready().first() {
+            match self.baton.ready(None).first() {
                 Some(&host) => _ = self.baton.run(host),
                 None => self.baton.pause(),
             }
@@ -220,10 +221,14 @@ impl HostSide {
                 }
             }
             Did::Allocated { offset, bytes, element, name } => {
-                run.places.allocate(offset, Allocation { name, bytes, element, pe });
-                let address = run.places.address(pe, offset);
-                run.shadow.fill(address, bytes, NONE);
-                run.words.forget(address, bytes);
+                // The others may use it before this PE's host goes on.
+                if run.places.allocate(offset, Allocation { name, bytes, element, pe }) {
+                    for pe in 0..self.pes {
+                        let address = run.places.address(pe, offset);
+                        run.shadow.fill(address, bytes, NONE);
+                        run.words.forget(address, bytes);
+                    }
+                }
             }
             Did::Freed { offset } => run.places.free(offset),
             Did::AllocatedLocal { address, bytes } => {
@@ -273,18 +278,23 @@ impl Hosts for HostSide {
         }
     }
 
-    fn ready(&self) -> u32 {
-        self.baton.ready().len() as u32
+    fn ready(&self, happened: u64) -> u32 {
+        self.baton.ready(Some(happened)).len() as u32
     }
 
-    fn run(&mut self, n: u32, engine: &mut Engine) {
-        let Some(&host) = self.baton.ready().get(n as usize) else { return };
+    fn ask(&self) -> bool {
+        self.baton.asks(None)
+    }
+
+    fn run(&mut self, n: u32, engine: &mut Engine) -> bool {
+        let Some(&host) = self.baton.ready(Some(engine.happened)).get(n as usize) else { return false };
         if !self.baton.run(host) {
             let mut run = engine.state();
             let pe = run.thread(self.whos[host]).pe;
             let detail = format!("the host program of PE {pe} has not come to any call for a minute");
             run.found(Finding { detail, ..Finding::new(Kind::NoProgress) });
         }
+        !self.baton.asks(Some(host))
     }
 
     fn left(&self) -> bool {

@@ -18,12 +18,12 @@
 //! | `words` | the values of a word that can still be read |
 //! | `updates`, `carry` | updates under way, and carrying them out |
 //! | `early` | relaxed reads that come after the update behind them |
-//! | `access`, `message` | what an access does; what an update knows and tells |
+//! | `sort`, `access`, `message` | what sort of operation it is; what an access does; what an update knows and tells |
 //! | `order` | what fences and barriers order |
 //! | `judge` | whether two events conflict, and what that means |
 //! | `liveness`, `stuck` | who waits for what |
 //! | `actor`, `run` | threads and blocks; all of it together |
-//! | `hooks`, `engine` | the seam to the kernel; the loop |
+//! | `hooks`, `engine`, `hosts` | the seam to the kernel; the loop; what it asks of host threads |
 //! | `minimise` | a failing schedule made smaller |
 //! | `machine`, `desk`, `baton` | checked machines for host programs, whose threads run one at a time |
 //! | `world`, `outcome` | [`World`]: checked runs without a host program |
@@ -41,6 +41,7 @@ mod event;
 mod finding;
 mod hash;
 mod hooks;
+mod hosts;
 mod judge;
 mod know;
 mod liveness;
@@ -54,6 +55,7 @@ mod places;
 mod report;
 pub(crate) mod run;
 mod shadow;
+mod sort;
 mod stuck;
 mod updates;
 mod words;

@@ -166,13 +166,13 @@ impl Run {
             issued.learn_warp(warp, self.phases[warp]);
         }
         self.go_on(all, joined);
-        self.progress += 1;
+        self.met += 1;
     }
 
     /// Lanes of a warp have met at its barrier.
     pub(crate) fn join_warp(&mut self, all: &[Who], total: u32) {
         self.check_alike(all, total, &[Together::OneWarp, Together::SomeWarps]);
-        self.progress += 1;
+        self.met += 1;
         if all.len() == 1 {
             return;
         }

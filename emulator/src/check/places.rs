@@ -72,9 +72,14 @@ impl Places {
         self.base.wrapping_add(self.stride.wrapping_mul(u64::from(pe))).wrapping_add(offset)
     }
 
-    pub(crate) fn allocate(&mut self, offset: u64, allocation: Allocation) {
+    /// Whether it is new: every PE says it.
+    pub(crate) fn allocate(&mut self, offset: u64, allocation: Allocation) -> bool {
+        if self.symmetric.get(&offset).is_some_and(|old| old.bytes == allocation.bytes) {
+            return false;
+        }
         self.freed.retain(|&start, old| start + old.bytes <= offset || start >= offset + allocation.bytes);
         self.symmetric.insert(offset, allocation);
+        true
     }
 
     pub(crate) fn free(&mut self, offset: u64) {

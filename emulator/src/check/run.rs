@@ -48,6 +48,8 @@ pub(crate) struct Run {
     pub(crate) stamp: u64,
     /// Counts what may let somebody go on.
     pub(crate) progress: u64,
+    /// Counts how often threads have met at barriers.
+    pub(crate) met: u64,
     /// Hash of all memory, by its changes.
     pub(crate) memory: u64,
     pub(crate) calls: Vec<Calls>,
@@ -90,6 +92,7 @@ impl Run {
             woken: Vec::new(),
             stamp: 0,
             progress: 0,
+            met: 0,
             memory: 0,
             calls: (0..pes).map(|_| Calls::default()).collect(),
             units: HashMap::new(),
@@ -116,7 +119,7 @@ impl Run {
         self.findings.clear();
         self.reported.clear();
         self.woken.clear();
-        (self.stamp, self.progress, self.memory) = (0, 0, 0);
+        (self.stamp, self.progress, self.met, self.memory) = (0, 0, 0, 0);
         self.calls.iter_mut().for_each(|calls| *calls = Calls::default());
         self.units.clear();
         self.over = false;

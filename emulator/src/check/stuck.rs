@@ -1,8 +1,9 @@
 //! How a run ends badly: a thread that fails, a block that can never meet, and what is said when nothing can go on.
 
 use super::clock::Who;
-use super::engine::{Engine, Hosts, Known};
+use super::engine::{Engine, Known};
 use super::finding::{Finding, Kind};
+use super::hosts::Hosts;
 use crate::schedule::ThreadId;
 use crate::thread::Ended;
 use crate::thread::Trap;
@@ -129,6 +130,13 @@ impl Engine {
             self.resume(who, known, Some(until));
         }
         waiting.extend(polling.iter().map(|&(who, ..)| who));
+        // Waits of a whole scope say so once its threads have met.
+        let last = polling.iter().map(|&(.., until)| until).max();
+        for _ in 0..32 * waiting.len() {
+            let Some(who) = self.runnable.first().copied() else { break };
+            let Some(Some(known)) = self.known.get(who as usize).copied() else { break };
+            self.resume(who, known, last);
+        }
         let mut detail = String::new();
         for worker in &self.workers {
             for (kernel, placed, total) in worker.waiting_blocks() {

@@ -289,6 +289,7 @@ struct Stream {
 impl Stream {
     /// Waits for the stream, and keeps what it failed with.
     fn take_failure(&self, longest: Duration) {
+        self.machine.comes_to(super::site());
         if let Err(error) = self.stream.synchronize_for(longest) {
             let mut kept = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
             kept.get_or_insert(failed(error, "running a kernel"));
@@ -301,6 +302,7 @@ impl Queue for Stream {
         if !launch.names.is_empty() {
             self.machine.named(super::site(), launch.names.clone());
         }
+        self.machine.comes_to(super::site());
         let body: Body = (launch.body)();
         let launch = emu::Launch {
             name: launch.symbol,
@@ -315,6 +317,7 @@ impl Queue for Stream {
     }
 
     fn is_idle(&self) -> Result<bool> {
+        self.machine.comes_to(super::site());
         if !self.stream.is_idle() {
             return Ok(false);
         }

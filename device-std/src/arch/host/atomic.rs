@@ -69,12 +69,12 @@ macro_rules! exchange {
         impl Exchange for $ty {
             unsafe fn compare_swap(order: Semantic, address: u64, expected: Self, new: Self) -> Self {
                 let (seen, order) = orders(order);
-                let change = || -> Change {
-                    Box::new(move |old| if old as Self == expected { u64::from(new) } else { old })
-                };
-                if let Some(old) = fetched(seen, address, size_of::<Self>(), change) {
-                    return old as Self;
+                let (hooks, bytes) = (current(), size_of::<Self>() as u32);
+                if let Some(checked) = hooks.checked() {
+                    let access = Access { address, bytes, order: seen };
+                    return checked.compare_swap(access, expected.into(), new.into()) as Self;
                 }
+                hooks.instruction(Instruction::Atomic { address, bytes, order: seen });
                 let failed = match order {
                     Ordering::Acquire | Ordering::AcqRel => Ordering::Acquire,
                     _ => Ordering::Relaxed,

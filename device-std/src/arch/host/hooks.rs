@@ -119,6 +119,8 @@ pub trait Checked {
     fn store(&self, access: Access, value: [u64; 2]);
     /// A read-modify-write that returns the old bits.
     fn fetch(&self, access: Access, change: Change) -> u64;
+    /// A compare-and-swap that returns the old bits. It writes nothing if they are not `expected`.
+    fn compare_swap(&self, access: Access, expected: u64, new: u64) -> u64;
     /// A read-modify-write that returns nothing.
     fn update(&self, access: Access, change: Change);
     /// Comes to an access of shared memory, which follows after this returns.

@@ -1,0 +1,338 @@
+//! Programs under the checker, with their host sides: what is right is silent, what is wrong is found, and every run of a
+//! seed is the same.
+
+mod common;
+
+use common::*;
+use oxshmem::{CheckOptions, Error, Finding, Kind, Report, Schedule};
+use oxshmem_device::prelude::*;
+
+const SOLO: LaunchConfig = LaunchConfig::blocks(1).threads(1);
+
+fn seeds(seeds: u32) -> CheckOptions {
+    CheckOptions::default().seeds(seeds)
+}
+
+/// Nothing is found, whatever the schedule.
+#[track_caller]
+fn silent(pes: u32, f: impl Fn(oxshmem::Shmem) -> oxshmem::Result<()> + Send + Sync) {
+    let report = oxshmem::check(&seeds(40), pes, f).unwrap();
+    assert!(report.findings.is_empty(), "{report}");
+    assert_eq!(report.runs, 40);
+}
+
+/// What is found first.
+#[track_caller]
+fn found(pes: u32, f: impl Fn(oxshmem::Shmem) -> oxshmem::Result<()> + Send + Sync) -> (Finding, Report) {
+    let report = oxshmem::check(&seeds(40), pes, f).unwrap();
+    let (finding, _) = report.findings.first().expect("it must be found").clone();
+    (finding, report)
+}
+
+/// A lock on PE 0, taken by compare-and-swap; under it the first element is counted up.
+#[nvshmem_kernel]
+fn count_under_a_lock(shmem: Shmem, lock: Sym<Atomic<u32>>, count: Sym<[u32]>, rounds: u32) {
+    let thread = shmem.thread();
+    let mut round = 0;
+    while round < rounds {
+        while thread.acquire().atomic_compare_swap(lock, 0, 1, 0) != 0 {}
+        let now = thread.g(count.at(0), 0);
+        thread.p(count.at(0), now + 1, 0);
+        thread.quiet();
+        thread.release().atomic_set(lock, 0, 0);
+        round += 1;
+    }
+}
+
+#[test]
+fn a_lock_that_spins_by_compare_and_swap_comes_to_its_end() {
+    silent(3, |shmem| {
+        let (lock, count) = (shmem.alloc_atomics::<u32>(1, Reach::Node)?, shmem.alloc_zeroed::<u32>(1)?);
+        shmem.barrier_all()?;
+        count_under_a_lock::launch(&shmem, SOLO, lock.at(0), &count, 3)?;
+        shmem.barrier_all()?;
+        if shmem.my_pe() == 0 {
+            assert_eq!(count.read()?, [9]);
+        }
+        Ok(())
+    });
+}
+
+/// As above, but a whole warp goes round, and meets each time.
+#[nvshmem_kernel]
+fn warps_spin(shmem: Shmem, lock: Sym<Atomic<u32>>, count: Sym<[u32]>) {
+    let (warp, thread) = (shmem.warp(), shmem.thread());
+    loop {
+        let taken = warp.is_leader() && thread.acquire().atomic_compare_swap(lock, 0, 1, 0) == 0;
+        warp.sync();
+        if taken {
+            let now = thread.g(count.at(0), 0);
+            thread.p(count.at(0), now + 1, 0);
+            thread.quiet();
+            thread.release().atomic_set(lock, 0, 0);
+        }
+        if warp::any(taken) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_warp_that_spins_keeps_nothing_from_arriving() {
+    silent(3, |shmem| {
+        let (lock, count) = (shmem.alloc_atomics::<u32>(1, Reach::Node)?, shmem.alloc_zeroed::<u32>(1)?);
+        shmem.barrier_all()?;
+        warps_spin::launch(&shmem, SOLO.threads(32), lock.at(0), &count)?;
+        shmem.barrier_all()
+    });
+}
+
+/// Nobody gives the lock back.
+#[nvshmem_kernel]
+fn keeps_the_lock(shmem: Shmem, lock: Sym<Atomic<u32>>) {
+    while shmem.thread().acquire().atomic_compare_swap(lock, 0, 1, 0) != 0 {}
+}
+
+#[test]
+fn a_lock_that_nobody_gives_back_is_found() {
+    let (finding, _) = found(2, |shmem| {
+        let lock = shmem.alloc_atomics::<u32>(1, Reach::Node)?;
+        keeps_the_lock::launch(&shmem, SOLO, lock.at(0))?;
+        shmem.barrier_all()
+    });
+    assert!(matches!(finding.kind, Kind::Deadlock | Kind::NoProgress), "{finding}");
+}
+
+#[test]
+fn a_host_may_ask_whether_a_stream_is_idle() {
+    silent(3, |shmem| {
+        let (src, dst) = (shmem.alloc_from_fn(40, |i| i as f32)?, shmem.alloc_zeroed::<f32>(40)?);
+        let (ready, stream) = (shmem.alloc_signals(1)?, shmem.stream()?);
+        for round in 1..4 {
+            ring_shift::launch_on(&shmem, &stream, ONE.threads(32), &dst, &src, ready.at(0), round)?;
+            while !stream.is_idle()? {}
+            assert_eq!(dst.read()?[39], 39.0);
+            shmem.barrier_all()?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_host_that_asks_for_ever_does_not_hide_a_deadlock() {
+    let (finding, _) = found(2, |shmem| {
+        let (never, stream) = (shmem.alloc_signals(1)?, shmem.stream()?);
+        wait_for::launch_on(&shmem, &stream, ONE.threads(1), never.at(0), 1)?;
+        while !stream.is_idle()? {}
+        Ok(())
+    });
+    assert_eq!(finding.kind, Kind::Deadlock, "{finding}");
+    let report = finding.to_string();
+    says(&report, &["[0] >= 1, saw 0", "nobody has updated it", "host of PE 0", "host of PE 1"]);
+    assert!(!report.contains("emulator/src"), "{report}");
+}
+
+#[test]
+fn a_vector_may_be_dropped_while_kernels_use_it() {
+    silent(3, |shmem| {
+        for round in 0..3 {
+            let (src, dst) =
+                (shmem.alloc_from_fn(40 + round, |i| i as f32)?, shmem.alloc_zeroed::<f32>(40 + round)?);
+            let ready = shmem.alloc_signals(1)?;
+            ring_shift::launch(&shmem, ONE.threads(32), &dst, &src, ready.at(0), 1)?;
+            // One PE is done with it long before the others have sent.
+            if shmem.my_pe() == 1 {
+                drop((src, dst));
+            }
+        }
+        let local = shmem.device_from_slice(&[1u32; 8])?;
+        add_one::launch(&shmem, ONE, &local)?;
+        drop(local);
+        shmem.barrier_all()
+    });
+}
+
+#[test]
+fn what_was_freed_may_be_allocated_again() {
+    silent(3, |shmem| {
+        for round in 0..6 {
+            let data = shmem.alloc_zeroed::<u32>(100 + 7 * round)?;
+            let ready = shmem.alloc_signals(1)?;
+            relay::launch(&shmem, SOLO, &data, ready.at(0))?;
+            shmem.free(data)?;
+            shmem.free(ready)?;
+        }
+        Ok(())
+    });
+}
+
+/// Puts its number into the next PE's first element, and waits for the one before.
+#[nvshmem_kernel]
+fn relay(shmem: Collective, data: Sym<[u32]>, ready: Sym<Signal>) {
+    let thread = shmem.thread();
+    thread.put_signal(data.slice(0, 1), &[shmem.my_pe()], ready, SignalOp::Add(1), shmem.next_pe());
+    thread.wait_reached(ready, 1);
+    let _ = shmem.local(data).get(0);
+}
+
+/// Reads what stands at an offset of the heap.
+#[nvshmem_kernel]
+fn read_at(shmem: Shmem, offset: u64) {
+    // SAFETY: it is not: the caller has freed the allocation. That is what is to be found.
+    let data: Sym<[u32]> = unsafe { Sym::from_parts(offset, 1, Reach::World) };
+    let _ = shmem.local(data).get(0);
+}
+
+#[test]
+fn what_was_freed_by_all_and_is_used_is_found() {
+    let (finding, report) = found(2, |shmem| {
+        let data = shmem.alloc_zeroed::<u32>(4)?;
+        let offset = data.handle().offset();
+        shmem.free(data)?;
+        read_at::launch(&shmem, SOLO, offset)?;
+        shmem.barrier_all()
+    });
+    assert_eq!((finding.kind, report.findings.len()), (Kind::UseAfterFree, 1), "{report}");
+    says(&finding.memory, &["check.rs", "[0] of PE"]);
+}
+
+/// Exchanges both edges of a strip with the neighbours, into the half of the ghosts that the round has.
+#[nvshmem_kernel]
+fn halo(shmem: Collective, cells: Sym<[f32]>, ghosts: Sym<[f32]>, arrived: Sym<[Signal]>, rounds: u64) {
+    let block = shmem.block();
+    let (n, me, last) = (cells.len(), shmem.my_pe(), shmem.n_pes() - 1);
+    let mut round = 1;
+    while round <= rounds {
+        // Two halves: whoever is a round ahead writes the other one.
+        let half = (round & 1) * 2;
+        // The signal of a put_signal covers its own data alone; this one says, too, that the last round's ghosts are read.
+        block.fence();
+        if me > 0 {
+            block.put_signal(
+                ghosts.slice(half + 1, 1),
+                cells.slice(0, 1),
+                arrived.at(1),
+                SignalOp::Set(round),
+                me - 1,
+            );
+        }
+        if me < last {
+            block.put_signal(
+                ghosts.slice(half, 1),
+                cells.slice(n - 1, 1),
+                arrived.at(0),
+                SignalOp::Set(round),
+                me + 1,
+            );
+        }
+        let (mut left, mut right) = (0.0, 0.0);
+        if me > 0 {
+            block.wait_reached(arrived.at(0), round);
+            left = shmem.local(ghosts).get(half);
+        }
+        if me < last {
+            block.wait_reached(arrived.at(1), round);
+            right = shmem.local(ghosts).get(half + 1);
+        }
+        if block.is_leader() {
+            let view = shmem.local(cells);
+            view.set(0, view.get(0) + left);
+            view.set(n - 1, view.get(n - 1) + right);
+        }
+        block.sync();
+        round += 1;
+    }
+}
+
+#[test]
+fn a_halo_exchange_in_two_halves_is_silent() {
+    silent(3, |shmem| {
+        let (cells, ghosts) = (shmem.alloc_from_fn(9, |i| i as f32)?, shmem.alloc_zeroed::<f32>(4)?);
+        let arrived = shmem.alloc_signals(2)?;
+        shmem.barrier_all()?;
+        halo::launch(&shmem, ONE.threads(64), &cells, &ghosts, arrived.handle(), 4)?;
+        shmem.barrier_all()
+    });
+}
+
+/// Sends data and a signal that does not cover it.
+#[nvshmem_kernel]
+fn overtaken(shmem: Collective, data: Sym<[u32]>, ready: Sym<Signal>) {
+    let thread = shmem.thread();
+    if shmem.my_pe() == 0 {
+        thread.put(data, &[7], 1);
+        thread.signal_weak(ready, SignalOp::Set(1), 1);
+    } else {
+        thread.wait_reached(ready, 1);
+        let _ = shmem.local(data).get(0);
+    }
+}
+
+fn overtakes(shmem: oxshmem::Shmem) -> oxshmem::Result<()> {
+    let (data, ready) = (shmem.alloc_zeroed::<u32>(1)?, shmem.alloc_signals(1)?);
+    overtaken::launch(&shmem, SOLO, &data, ready.at(0))?;
+    shmem.barrier_all()
+}
+
+#[test]
+fn a_seed_gives_the_same_report_each_time_and_its_schedule_shows_the_finding_again() {
+    let report = || oxshmem::check(&seeds(30), 2, overtakes).unwrap();
+    let first = report();
+    assert_eq!(first, report());
+    let (finding, schedule) = &first.findings[0];
+    assert_eq!(finding.kind, Kind::SignalOvertakesData);
+    let lines: Vec<_> =
+        [&finding.first, &finding.second].into_iter().flatten().map(|p| p.location.line()).collect();
+    let at = |text: &str| {
+        include_str!("check.rs").lines().position(|line| line.contains(text)).unwrap() as u32 + 1
+    };
+    assert!(lines.contains(&at("thread.put(data, &[7], 1);")), "{finding}");
+    let again = CheckOptions { schedule: schedule.clone(), seeds: 1, ..CheckOptions::default() };
+    let again = oxshmem::check(&again, 2, overtakes).unwrap();
+    assert!(again.findings.iter().any(|(other, _)| other.key() == finding.key()), "{again}");
+    assert!(matches!(schedule, Schedule::Choices(_)), "it is small: {schedule}");
+}
+
+#[test]
+fn a_closure_that_returns_early_leaves_the_others_waiting_and_is_found() {
+    let report = oxshmem::check(&seeds(3), 3, |shmem| match shmem.my_pe() {
+        1 => Ok(()),
+        _ => shmem.barrier_all(),
+    });
+    match report {
+        Ok(report) => assert!(!report.findings.is_empty(), "{report}"),
+        Err(error) => says(error, &["PE 1"]),
+    }
+}
+
+#[test]
+fn a_closure_that_fails_is_its_error() {
+    let failed = oxshmem::check(&seeds(3), 3, |shmem| {
+        let data = shmem.alloc_zeroed::<u32>(2)?;
+        if shmem.my_pe() == 2 {
+            data.write(&[0; 3])?;
+        }
+        shmem.barrier_all()
+    });
+    says(error(failed), &["elements 0..3"]);
+}
+
+#[test]
+fn a_host_that_writes_under_a_kernel_is_found() {
+    let (finding, _) = found(2, |shmem| {
+        let (data, ready) = (shmem.alloc_zeroed::<u32>(8)?, shmem.alloc_signals(1)?);
+        // The other PE's kernel may have put there by now.
+        data.write(&[5])?;
+        relay::launch(&shmem, SOLO, &data, ready.at(0))?;
+        shmem.barrier_all()
+    });
+    assert_eq!(finding.kind, Kind::DataRace, "{finding}");
+    let hosts =
+        [&finding.first, &finding.second].into_iter().flatten().filter(|place| place.thread.is_none());
+    assert_eq!(hosts.count(), 1, "{finding}");
+}
+
+#[test]
+fn no_pes_is_an_error() {
+    assert!(matches!(error(oxshmem::check(&seeds(1), 0, overtakes)), Error::Config { .. }));
+}

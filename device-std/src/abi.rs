@@ -321,6 +321,8 @@ numbered! {
         Sync = 62 => "sync",
         /// A call of the host program.
         Host = 63 => "host call",
+        /// The launch of a kernel whose thread has come to no operation yet.
+        Launch = 64 => "launch",
     }
 }
 

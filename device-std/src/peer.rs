@@ -180,6 +180,7 @@ impl<T: Data> PeerPtr<T> {
 
     /// The element at `index`. Out of range ends the kernel with an error record.
     #[inline(always)]
+    #[track_caller]
     pub fn at(self, index: u64) -> Self {
         self.check(index < self.len, index);
         Self { address: self.address + index * size_of::<T>() as u64, len: 1, ..self }
@@ -187,6 +188,7 @@ impl<T: Data> PeerPtr<T> {
 
     /// `count` elements from `start` on. Out of range ends the kernel with an error record.
     #[inline(always)]
+    #[track_caller]
     pub fn slice(self, start: u64, count: u64) -> Self {
         self.check(start <= self.len && count <= self.len - start, start.saturating_add(count));
         Self { address: self.address + start * size_of::<T>() as u64, len: count, ..self }
@@ -199,8 +201,10 @@ impl<T: Data> PeerPtr<T> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn check(self, holds: bool, index: u64) {
         if !holds {
+            seam::access(Together::OneThread, Operation::Ptr);
             let fault = Fault { peer: self.pe, ..Fault::new(Cause::IndexOutOfRange, Operation::Ptr) };
             fail(self.shmem, Fault { expected: self.len, seen: index, ..fault });
         }

@@ -202,6 +202,14 @@ pub enum Error {
         /// How many wait at a warp collective.
         at_warp: u32,
     },
+    /// A launch on a checked machine by a thread that is none of its host threads.
+    #[error(
+        "a thread that is no PE's own launches on device {device}: under the checker each PE is used by its own thread alone, which the checker schedules"
+    )]
+    Stranger {
+        /// The device.
+        device: u32,
+    },
     /// The machine was dropped, or its worker ended by a mistake of this crate.
     #[error("device {device} has stopped: {reason}")]
     Stopped {

@@ -53,4 +53,4 @@ pub use memory::{
     available as available_memory,
 };
 pub use statistics::Statistics;
-pub use stream::Stream;
+pub use stream::{Mark, Stream};

@@ -1,9 +1,9 @@
 //! The machine: every emulated device of a process, one clock, one table of memory.
 
-use crate::check::Checked;
 use crate::check::baton::{self, Did};
 use crate::check::desk::Desk;
 use crate::check::machine;
+use crate::check::{Checked, Heaps};
 use crate::clock::Clock;
 use crate::config::MachineConfig;
 use crate::device::{Device, DeviceShared};
@@ -152,6 +152,13 @@ impl Machine {
         {
             desk.baton.at(host, at);
             desk.baton.note(host, did);
+        }
+    }
+
+    /// Says, of a checked machine, where the PEs' heaps are, before any host thread registers.
+    pub fn heaps(&self, heaps: Heaps) {
+        if let Some(desk) = &self.desk {
+            *desk.heaps.lock().unwrap_or_else(PoisonError::into_inner) = Some(heaps);
         }
     }
 

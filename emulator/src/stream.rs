@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A queue of launches on one device. Dropping it waits for nothing: what was launched runs on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stream {
     device: Arc<DeviceShared>,
     shared: Arc<StreamShared>,
@@ -51,6 +51,9 @@ impl Stream {
             return Err(failure.clone());
         }
         let host = self.checked();
+        if self.device.desk.is_some() && host.is_none() {
+            return Err(Error::Stranger { device: self.device.index });
+        }
         let ticket = host.as_ref().map_or(0, |(baton, host)| {
             let ticket = baton.ticket();
             baton.note(*host, Did::Launched { ticket });
@@ -147,5 +150,42 @@ impl Stream {
             baton.ask(host);
         }
         idle
+    }
+}
+
+/// A place in a stream: what was queued before it.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    stream: Stream,
+    goal: u64,
+}
+
+impl Stream {
+    /// The end of what was queued so far.
+    pub fn mark(&self) -> Mark {
+        let goal = self.shared.state().submitted;
+        Mark { stream: self.clone(), goal }
+    }
+}
+
+impl Mark {
+    /// On a checked machine whether everything before is over, which the calling host thread learns if it is. Others may go
+    /// first. `None` on another machine.
+    pub fn asked(&self) -> Option<bool> {
+        let (baton, host) = self.stream.checked()?;
+        baton.ask(host);
+        let over = self.stream.shared.state().ended >= self.goal;
+        if over {
+            self.stream.synced();
+        }
+        Some(over)
+    }
+
+    /// Waits, on a checked machine, until everything before is over; false on another one.
+    pub fn wait_checked(&self) -> bool {
+        let Some((baton, host)) = self.stream.checked() else { return false };
+        baton.wait_for(host, &self.stream.shared, self.goal);
+        self.stream.synced();
+        true
     }
 }

@@ -9,6 +9,7 @@ pub use oxshmem_emulator::check::{
     CheckOptions, Choice, Finding, Kind, Place, Profile, Report, Schedule, Waiter,
 };
 use std::collections::HashSet;
+use std::io::Write as _;
 use std::time::Duration;
 
 /// Longer than any run: under the checker a wait ends when nothing can go on, and not by the clock.
@@ -53,7 +54,8 @@ const MOST_CHOICES: usize = 24;
 /// ```
 ///
 /// # Errors
-/// What keeps the PEs from starting. A closure's own error, if nothing was found that explains it.
+/// What keeps the PEs from starting. [`Error::UnderChecker`] with a closure's own error, if nothing was found by then; if
+/// something was, the error is in the report.
 pub fn check<F>(options: &CheckOptions, pes: u32, f: F) -> Result<Report>
 where
     F: Fn(Shmem) -> Result<()> + Send + Sync,
@@ -91,49 +93,65 @@ impl Config {
             report.operations += operations;
             values = match result {
                 Ok(values) => Some(values),
-                Err(error) if findings.is_empty() => return Err(error),
+                // What was found before explains it, or is worth knowing at least.
+                Err(error) if findings.is_empty() && !report.findings.is_empty() => {
+                    report.error = Some((error.to_string(), schedule));
+                    return Ok((report, None));
+                }
+                Err(error) if findings.is_empty() => {
+                    return Err(Error::UnderChecker { again: schedule.to_string(), error: Box::new(error) });
+                }
                 Err(_) => None,
             };
+            // Each such run takes as long as it is waited for.
+            let endless = findings.iter().any(|finding| finding.kind == Kind::NoProgress);
             for finding in findings {
                 if keys.insert(finding.key()) {
-                    let schedule = self.smallest(options, &schedule, (&choices, operations), &finding, f);
-                    report.findings.push((finding, schedule));
+                    let small = self.smallest(options, &schedule, (&choices, operations), finding, f);
+                    report.findings.push(small);
                 }
             }
-            if matches!(options.schedule, Schedule::Choices(_)) {
+            if endless || matches!(options.schedule, Schedule::Choices(_)) {
                 break;
             }
         }
         Ok((report, values))
     }
 
-    /// As small a schedule as still shows a finding.
+    /// A finding with as small a schedule as still shows it, as that shows it.
     fn smallest<T, F>(
         &self,
         options: &CheckOptions,
         schedule: &Schedule,
         (choices, operations): (&[Choice], u64),
-        finding: &Finding,
+        finding: Finding,
         f: &F,
-    ) -> Schedule
+    ) -> (Finding, Schedule)
     where
         T: Send,
         F: Fn(Shmem) -> Result<T> + Send + Sync,
     {
-        if !options.minimise {
-            return schedule.clone();
+        if !options.minimise || finding.kind == Kind::NoProgress {
+            return (finding, schedule.clone());
         }
         let key = finding.key();
+        let mut last = None;
         let mut shows = |choices: &[Choice]| {
             let schedule = Schedule::Choices(choices.to_vec());
             let (_, checked) = self.check_once(options, &schedule, f);
-            checked.is_some_and(|checked| checked.findings.iter().any(|other| other.key() == key))
+            let found =
+                checked.and_then(|checked| checked.findings.into_iter().find(|other| other.key() == key));
+            let shows = found.is_some();
+            last = found.map(|found| (choices.to_vec(), found)).or(last.take());
+            shows
         };
-        match check::minimise(choices.to_vec(), operations, &mut shows) {
+        let fewest = check::minimise(choices.to_vec(), operations, &mut shows);
+        match (fewest, last) {
             // A long list says less than the seed.
-            Some(fewest) if fewest.len() <= MOST_CHOICES => Schedule::Choices(fewest),
-            Some(_) => schedule.clone(),
-            None => schedule.clone(),
+            (Some(fewest), Some((choices, found))) if fewest == choices && fewest.len() <= MOST_CHOICES => {
+                (found, Schedule::Choices(fewest))
+            }
+            _ => (finding, schedule.clone()),
         }
     }
 
@@ -163,15 +181,21 @@ impl Config {
         T: Send,
         F: Fn(Shmem) -> Result<T> + Send + Sync,
     {
+        let unwritable = |path: &std::path::Path, error: std::io::Error| Error::Config {
+            what: format!("OXSHMEM_CHECK_JSON: {} cannot be written: {error}", path.display()),
+        };
+        // Before the runs, which may take long.
+        let mut json = match &from_env.json {
+            Some(path) => Some((std::fs::File::create(path).map_err(|error| unwritable(path, error))?, path)),
+            None => None,
+        };
         let (report, values) = self.check_with(&from_env.options, f)?;
         eprintln!("{report}");
-        if let Some(path) = &from_env.json {
-            std::fs::write(path, format!("{}\n", report.to_json())).map_err(|error| Error::Config {
-                what: format!("OXSHMEM_CHECK_JSON: {} cannot be written: {error}", path.display()),
-            })?;
-        }
+        let written = json.as_mut().map(|(file, path)| {
+            writeln!(file, "{}", report.to_json()).map_err(|error| unwritable(path, error))
+        });
         match (report.findings.first(), values) {
-            (None, Some(values)) => Ok(values),
+            (None, Some(values)) => written.unwrap_or(Ok(())).map(|()| values),
             (first, _) => {
                 let first = first.map_or(String::new(), |(finding, _)| finding.kind.what().to_owned());
                 Err(Error::Checked { findings: report.findings.len() as u32, first })

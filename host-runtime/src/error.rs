@@ -496,6 +496,15 @@ pub enum Error {
     /// A kernel failed on some PE; nothing runs until all PEs have called `recover()`.
     #[error("{0}; every PE must call recover() before anything is launched again")]
     Poisoned(Box<Failure>),
+    /// A program under the checker failed, and nothing was found that explains it.
+    #[error("{error} (under the checker; again: {again})")]
+    UnderChecker {
+        /// The variables that run the same schedule again.
+        again: String,
+        /// What the program failed with.
+        #[source]
+        error: Box<Error>,
+    },
     /// The checker has found mistakes; the report is on stderr.
     #[error("the checker has found {findings} mistake{}: {first}", if *findings == 1 { "" } else { "s" })]
     Checked {

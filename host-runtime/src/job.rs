@@ -139,6 +139,9 @@ impl Job {
         let space = AddressSpace::new(&device_of_pe, segment, granule);
         let space = space.map_err(|error| no_addresses(error, config))?;
         let heap = Heap::new(space, config.pes, config.heap_limit, tags);
+        for checker in device_of_pe.iter().flatten().filter_map(|device| device.checker()) {
+            checker.heaps(heap.bases()[0], heap.stride(), segment, config.pes);
+        }
         let nobody = || Error::Config { what: "no PE of the job belongs to this process".into() };
         let own: Vec<&Arc<dyn Device>> = device_of_pe.iter().flatten().collect();
         let first = own.first().ok_or_else(nobody)?;

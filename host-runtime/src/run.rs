@@ -118,7 +118,13 @@ fn complete<T>(results: Vec<Option<T>>) -> Result<Vec<T>> {
 
 /// One PE's thread. A panic or an error is told to the others.
 fn run_pe<T>(pe: &Arc<Pe>, f: &(impl Fn(Shmem) -> Result<T> + Sync)) -> Option<T> {
-    match run_closure(pe, f) {
+    // Until the others know how it ended: under the checker they would be found to wait for nobody.
+    let entered = driver::enter(&*pe.device, pe.me);
+    let result = match &entered {
+        Ok(_) => run_closure(pe, f),
+        Err(error) => Err(error.clone()),
+    };
+    match result {
         Ok(value) => {
             pe.finish();
             Some(value)
@@ -131,7 +137,6 @@ fn run_pe<T>(pe: &Arc<Pe>, f: &(impl Fn(Shmem) -> Result<T> + Sync)) -> Option<T
 }
 
 fn run_closure<T>(pe: &Arc<Pe>, f: &(impl Fn(Shmem) -> Result<T> + Sync)) -> Result<T> {
-    let _entered = driver::enter(&*pe.device, pe.me)?;
     // What `f` shares with others it must itself keep in order when it panics, as with any thread.
     let result = match catch_unwind(AssertUnwindSafe(|| f(Shmem::new(pe.clone())))) {
         Ok(result) => result,

@@ -6,6 +6,8 @@ mod common;
 use common::*;
 use oxshmem::{CheckOptions, Error, Finding, Kind, Report, Schedule};
 use oxshmem_device::prelude::*;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 const SOLO: LaunchConfig = LaunchConfig::blocks(1).threads(1);
 
@@ -194,6 +196,7 @@ fn what_was_freed_by_all_and_is_used_is_found() {
     });
     assert_eq!((finding.kind, report.findings.len()), (Kind::UseAfterFree, 1), "{report}");
     says(&finding.memory, &["check.rs", "[0] of PE"]);
+    says(&finding, &["host call at", "all PEs had given the allocation back"]);
 }
 
 /// Exchanges both edges of a strip with the neighbours, into the half of the ghosts that the round has.
@@ -335,4 +338,164 @@ fn a_host_that_writes_under_a_kernel_is_found() {
 #[test]
 fn no_pes_is_an_error() {
     assert!(matches!(error(oxshmem::check(&seeds(1), 0, overtakes)), Error::Config { .. }));
+}
+
+/// Sends to the own PE by block 0, for block 1.
+#[nvshmem_kernel]
+fn to_itself(shmem: Collective, data: Sym<[u32]>, from: Sym<[u32]>, ready: Sym<Signal>) {
+    let block = shmem.block();
+    if thread::block_idx_x() == 0 {
+        block.put_signal(data, from, ready, SignalOp::Set(1), shmem.my_pe());
+    } else {
+        block.wait_reached(ready, 1);
+        let _ = shmem.local(data).get(3);
+    }
+}
+
+#[test]
+fn a_put_signal_to_the_own_pe_carries_its_data() {
+    silent(2, |shmem| {
+        let (data, ready) = (shmem.alloc_zeroed::<u32>(4)?, shmem.alloc_signals(1)?);
+        let from = shmem.alloc_from_fn(4, |i| i as u32)?;
+        to_itself::launch(&shmem, LaunchConfig::blocks(2).threads(4), &data, &from, ready.at(0))?;
+        shmem.barrier_all()
+    });
+}
+
+/// Reads an element of its own.
+#[nvshmem_kernel]
+fn reads(shmem: Shmem, data: Sym<[u32]>) {
+    let _ = shmem.local(data).get(1);
+}
+
+#[test]
+fn memory_that_nobody_has_written_is_found_from_the_first_launch_on_and_on_the_host() {
+    let (finding, _) = found(2, |shmem| {
+        let data = shmem.alloc_uninit::<u32>(4)?;
+        reads::launch(&shmem, SOLO, &data)?;
+        shmem.barrier_all()
+    });
+    assert_eq!(finding.kind, Kind::NeverWritten, "{finding}");
+    let (finding, _) = found(2, |shmem| shmem.alloc_uninit::<u32>(4)?.read().map(drop));
+    assert_eq!(finding.kind, Kind::NeverWritten, "{finding}");
+}
+
+#[test]
+fn an_event_orders_what_was_before_it() {
+    silent(2, |shmem| {
+        let (data, stream) = (shmem.device_zeroed::<u32>(64)?, shmem.stream()?);
+        for _ in 0..3 {
+            add_one::launch_on(&shmem, &stream, ONE, &data)?;
+            let event = stream.record()?;
+            event.synchronize()?;
+            add_one::launch(&shmem, ONE, &data)?;
+            let event = shmem.record()?;
+            while !event.is_done()? {}
+        }
+        shmem.barrier_all()?;
+        assert_eq!(data.read()?[63], 6);
+        Ok(())
+    });
+    let report = oxshmem::check(&seeds(40), 2, |shmem| {
+        let (data, stream) = (shmem.device_zeroed::<u32>(64)?, shmem.stream()?);
+        let event = stream.record()?;
+        add_one::launch_on(&shmem, &stream, ONE, &data)?;
+        event.synchronize()?;
+        add_one::launch(&shmem, ONE, &data)?;
+        shmem.barrier_all()
+    });
+    let report = report.unwrap();
+    assert!(report.findings.iter().any(|(finding, _)| finding.kind == Kind::DataRace), "{report}");
+}
+
+#[test]
+fn a_later_error_keeps_what_was_found() {
+    let runs = AtomicU32::new(0);
+    let report = oxshmem::check(&CheckOptions { minimise: false, ..seeds(30) }, 2, |shmem| {
+        let run = if shmem.my_pe() == 0 { runs.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        match shmem.all_gather(&run)?[0] {
+            0 => overtakes(shmem),
+            1 | 2 => shmem.barrier_all(),
+            _ => Err(Error::other("made up")),
+        }
+    });
+    let report = report.unwrap();
+    assert!(!report.findings.is_empty(), "{report}");
+    says(&report, &["error of the program", "made up", "OXSHMEM_CHECK_SEED="]);
+    assert!(report.to_json()["error"]["what"].as_str().unwrap().contains("made up"));
+}
+
+#[test]
+fn after_a_deadlock_the_hosts_calls_fail() {
+    let passed = AtomicU32::new(0);
+    let report = oxshmem::check(&seeds(3), 2, |shmem| {
+        let never = shmem.alloc_signals(1)?;
+        wait_for::launch(&shmem, SOLO, never.at(0), 1)?;
+        shmem.barrier_all()?;
+        passed.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    });
+    assert_eq!(report.unwrap().findings[0].0.kind, Kind::Deadlock);
+    assert_eq!(passed.into_inner(), 0);
+}
+
+/// Ends the whole job.
+#[nvshmem_kernel]
+fn gives_up(shmem: Collective, never: Sym<Signal>) {
+    if shmem.my_pe() == 1 {
+        shmem.thread().global_exit(3);
+    }
+    shmem.thread().wait_reached(never, 1);
+}
+
+#[test]
+fn global_exit_is_no_mistake() {
+    let ended = oxshmem::check(&seeds(10), 2, |shmem| {
+        let never = shmem.alloc_signals(1)?;
+        gives_up::launch(&shmem, SOLO, never.at(0))?;
+        shmem.barrier_all()
+    });
+    let error = error(ended);
+    assert!(matches!(error.root(), Error::GlobalExit { pe: 1, status: 3 }), "{error}");
+    says(&error, &["again: OXSHMEM_CHECK=1 OXSHMEM_CHECK_SEED=1"]);
+}
+
+/// Panics before any operation.
+#[nvshmem_kernel]
+fn at_once(shmem: Shmem) {
+    assert!(shmem.n_pes() == 0, "it is not");
+}
+
+#[test]
+fn a_panic_before_any_operation_names_the_launch_and_is_all_that_is_found() {
+    let (finding, report) = found(2, |shmem| {
+        at_once::launch(&shmem, LaunchConfig::blocks(1).threads(40))?;
+        shmem.barrier_all()
+    });
+    assert_eq!((finding.kind, report.findings.len()), (Kind::Panicked, 1), "{report}");
+    says(&finding, &["after launch at", "host-runtime/tests/check.rs", "it is not"]);
+}
+
+#[test]
+fn a_launch_by_a_thread_that_is_no_pes_own_is_refused() {
+    let refused = oxshmem::check(&seeds(2), 2, |shmem| {
+        let data = shmem.alloc_zeroed::<u32>(4)?;
+        let other = move || touch::launch(&shmem, SOLO, &data);
+        std::thread::scope(|scope| scope.spawn(other).join().unwrap())
+    });
+    says(error(refused), &["a thread that is no PE's own launches"]);
+}
+
+#[test]
+fn a_closure_that_waits_by_other_means_is_found_soon() {
+    let meet = std::sync::Barrier::new(2);
+    let options = CheckOptions { patience: Duration::from_millis(20), ..seeds(200) };
+    let report = oxshmem::check(&options, 2, |shmem| {
+        shmem.barrier_all()?;
+        meet.wait();
+        shmem.barrier_all()
+    });
+    let report = report.unwrap();
+    assert_eq!((report.runs, report.findings[0].0.kind), (1, Kind::NoProgress), "{report}");
+    says(&report, &["by other means"]);
 }

@@ -31,14 +31,19 @@ fn positive(value: &Lit) -> syn::Result<u32> {
         Lit::Int(literal) => number(literal),
         _ => None,
     }
-    .ok_or_else(|| syn::Error::new_spanned(value, "a number of at least 1 is needed"))
+    .ok_or_else(|| syn::Error::new_spanned(value, "a number from 1 to 4294967295 is needed, in digits"))
 }
 
 impl Parse for Arguments {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let profile = LitStr::new("oxshmem", proc_macro2::Span::call_site());
         let mut all = Self { pes: 2, seeds: 200, profile };
+        let mut seen: Vec<Ident> = Vec::new();
         for Argument { name, value } in Punctuated::<Argument, Token![,]>::parse_terminated(input)? {
+            if seen.contains(&name) {
+                return Err(syn::Error::new_spanned(&name, format!("`{name}` is given twice")));
+            }
+            seen.push(name.clone());
             match (&*name.to_string(), &value) {
                 ("pes", value) => all.pes = positive(value)?,
                 ("seeds", value) => all.seeds = positive(value)?,
@@ -64,6 +69,9 @@ impl Parse for Arguments {
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let parsed = syn::parse2::<Arguments>(arguments).and_then(|arguments| {
         let function = syn::parse2::<ItemFn>(item.clone())?;
+        if let Some(word) = &function.sig.asyncness {
+            return Err(syn::Error::new_spanned(word, "a checked test is not `async`"));
+        }
         if function.sig.inputs.len() != 1 {
             let message = "a checked test takes one parameter, `shmem: oxshmem::Shmem`";
             return Err(syn::Error::new_spanned(&function.sig, message));

@@ -2,7 +2,7 @@
 
 use super::clock::{Clock, Who};
 use super::event::EventId;
-use super::finding::{Finding, Kind};
+use super::finding::{Finding, Kind, Place};
 use super::hash::mix;
 use super::judge::{Observer, ordered};
 use super::know::{Class, Know, Part};
@@ -50,11 +50,16 @@ impl Run {
     /// Reports an access outside of every allocation.
     fn outside(&mut self, who: Who, address: u64, pe: u32) {
         let (_, offset) = self.places.in_heap(address).unwrap_or((pe, 0));
-        let freed = self.places.was_freed(offset);
-        let kind = if freed { Kind::UseAfterFree } else { Kind::OutOfBounds };
         let memory = format!("{} of PE {pe}", self.places.name_at(offset));
-        let detail = if freed { "the allocation was given back" } else { "no allocation is there" }.into();
-        let finding = Finding { first: Some(self.place_now(who)), memory, detail, ..Finding::new(kind) };
+        let (kind, detail, second) = match self.places.was_freed(offset) {
+            Some((pe, location)) => {
+                let host = Place { operation: Operation::Host, writes: false, location, pe, thread: None };
+                (Kind::UseAfterFree, "all PEs had given the allocation back", Some(host))
+            }
+            None => (Kind::OutOfBounds, "no allocation is there", None),
+        };
+        let (first, detail) = (Some(self.place_now(who)), detail.to_owned());
+        let finding = Finding { first, second, memory, detail, ..Finding::new(kind) };
         self.found(finding);
     }
 
@@ -431,6 +436,10 @@ impl Run {
         }
         let time = self.now(who);
         self.words.get(address).expect("it was made").newest().read_by(who, time);
+        let thread = self.thread_mut(who);
+        if !thread.polled.contains(&address) {
+            thread.polled.push(address);
+        }
         if acquires(order) {
             if let Some(before) = &before {
                 self.learn(who, before);

@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-/// How long a host thread may keep the baton before others go on without it.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a host thread may keep the baton before others go on without it: so many times what a kernel's thread may
+/// compute.
+const PATIENCE: u32 = 15;
 
 /// What a host thread is doing.
 #[derive(Clone, Debug)]
@@ -90,6 +91,8 @@ pub(crate) struct Baton {
     turn: Condvar,
     /// Host threads that a run has.
     expected: usize,
+    /// How long one may keep the baton.
+    patience: Duration,
 }
 
 thread_local! {
@@ -105,8 +108,13 @@ pub(crate) fn mine(baton: &Arc<Baton>) -> Option<usize> {
 }
 
 impl Baton {
-    pub(crate) fn new(expected: usize) -> Arc<Self> {
-        Arc::new(Self { expected, ..Self::default() })
+    pub(crate) fn new(expected: usize, patience: Duration) -> Arc<Self> {
+        Arc::new(Self { expected, patience: patience.saturating_mul(PATIENCE), ..Self::default() })
+    }
+
+    /// How long a host thread may keep the baton, for reports.
+    pub(crate) fn patience(&self) -> String {
+        format!("{:.0} s", self.patience.as_secs_f64().ceil())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -286,7 +294,7 @@ impl Baton {
         let mut state = self.state();
         state.holder = Some(host);
         self.turn.notify_all();
-        let limit = std::time::Instant::now() + PATIENCE;
+        let limit = std::time::Instant::now() + self.patience;
         while state.holder == Some(host) && !state.stopped {
             let rest = limit.saturating_duration_since(std::time::Instant::now());
             if rest.is_zero() {

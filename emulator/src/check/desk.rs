@@ -37,14 +37,35 @@ pub struct Checked {
 pub(crate) struct Desk {
     pub(crate) checking: Checking,
     pub(crate) baton: Arc<Baton>,
+    /// Where the PEs' heaps are, once they are known.
+    pub(crate) heaps: Mutex<Option<Heaps>>,
     result: Mutex<Option<Checked>>,
     ready: Condvar,
 }
 
+/// Where the PEs' heaps are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heaps {
+    /// Address of PE 0's.
+    pub base: u64,
+    /// From one PE's to the next one's, wrapping.
+    pub stride: u64,
+    /// Bytes of each.
+    pub bytes: u64,
+    /// How many there are.
+    pub pes: u32,
+}
+
 impl Desk {
     pub(crate) fn new(checking: Checking) -> Arc<Self> {
-        let baton = Baton::new(checking.pes as usize);
-        Arc::new(Self { checking, baton, result: Mutex::new(None), ready: Condvar::new() })
+        let baton = Baton::new(checking.pes as usize, checking.patience);
+        Arc::new(Self {
+            checking,
+            baton,
+            heaps: Mutex::default(),
+            result: Mutex::new(None),
+            ready: Condvar::new(),
+        })
     }
 
     /// Hands in what was found.

@@ -11,6 +11,7 @@ use crate::device::DeviceShared;
 use crate::schedule::ThreadId;
 use crate::thread::Current;
 use crate::worker::{Stepped, Worker};
+use core::panic::Location;
 use std::cell::RefMut;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -69,6 +70,8 @@ pub(crate) struct Engine {
     fresh: Vec<Who>,
     /// The run need not go on.
     cut: bool,
+    /// The line of launches that no host made.
+    pub(super) site: &'static Location<'static>,
 }
 
 impl Debug for Engine {
@@ -95,6 +98,7 @@ impl Engine {
             freed: Vec::new(),
             fresh: Vec::new(),
             cut: false,
+            site: Location::caller(),
         }
     }
 
@@ -176,6 +180,13 @@ impl Engine {
                 self.push(who);
             }
         }
+        if self.state().gives_up {
+            for who in 0..self.known.len() as Who {
+                if self.known[who as usize].is_some_and(|known| known.until.is_some()) {
+                    self.push(who);
+                }
+            }
+        }
         if met != self.seen_met {
             self.seen_met = met;
             self.grace = 0;
@@ -201,14 +212,15 @@ impl Engine {
         let number = (worker as u64) << 32 | block.launch;
         let first = {
             let mut run = self.state();
-            let mut know = hosts.past(ticket).unwrap_or_else(|| Know::new(run.pes));
+            let past = hosts.past(ticket);
+            let (mut know, at) = past.unwrap_or_else(|| (Know::new(run.pes), self.site));
             // It comes after the others of its stream.
             if let Some(before) = run.ended.get(&stream).filter(|_| stream != 0) {
                 know.join(before);
             }
             let shared = first.shared;
             run.shadow.set(shared.0, shared.1.into(), super::event::NONE);
-            run.add_block(pe, (number, stream), &positions, shared, &know)
+            run.add_block((pe, at), (number, stream), &positions, shared, &know)
         };
         for (thread, frame) in block.frames.iter().enumerate() {
             let who = first + thread as u32;
@@ -413,7 +425,7 @@ impl Engine {
             }
         }
         self.freed = freed;
-        if self.workers[known.worker as usize].after_step(known.id) {
+        if self.workers[known.worker as usize].after_step(known.id) && !self.state().over {
             self.divided(known);
         }
     }

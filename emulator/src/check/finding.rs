@@ -200,7 +200,12 @@ impl fmt::Display for Finding {
         if !self.memory.is_empty() {
             writeln!(f, "    on  {}", self.memory)?;
         }
-        for (label, place) in [("one", &self.first), ("two", &self.second)] {
+        // What a thread does between two operations has no line: it is said after which it was.
+        let label = match self.kind {
+            Kind::Panicked | Kind::StackOverflow | Kind::WildAccess | Kind::NoProgress => "after",
+            _ => "one",
+        };
+        for (label, place) in [(label, &self.first), ("two", &self.second)] {
             if let Some(place) = place {
                 writeln!(f, "    {label} {place}")?;
             }

@@ -3,6 +3,7 @@
 use super::engine::Engine;
 use super::finding::Waiter;
 use super::know::Know;
+use core::panic::Location;
 use std::fmt::Debug;
 
 /// Host threads, if there are any.
@@ -19,8 +20,8 @@ pub(crate) trait Hosts: Debug {
     fn left(&self) -> bool;
     /// Whether one may do something though none is ready. Waits a moment for it.
     fn may_return(&self) -> bool;
-    /// What the launch with this ticket knows at its start.
-    fn past(&self, ticket: u64) -> Option<Know>;
+    /// What the launch with this ticket knows at its start, and where it was made.
+    fn past(&self, ticket: u64) -> Option<(Know, &'static Location<'static>)>;
     /// Those who wait, for a report.
     fn waiting(&self) -> Vec<Waiter>;
 }
@@ -46,7 +47,7 @@ impl Hosts for Alone {
     fn may_return(&self) -> bool {
         false
     }
-    fn past(&self, _: u64) -> Option<Know> {
+    fn past(&self, _: u64) -> Option<(Know, &'static Location<'static>)> {
         None
     }
     fn waiting(&self) -> Vec<Waiter> {

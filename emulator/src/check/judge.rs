@@ -37,12 +37,12 @@ pub(crate) fn ordered(
     let pe_of = |who: Who| threads.get(who as usize).and_then(Option::as_deref).map_or(0, |thread| thread.pe);
     match event.class {
         Class::Local if profile == Profile::Strict && pe_of(who) != observer.pe => {
-            over.part(Part::Local).knows(who, time)
+            over.part(Part::Local).knows(who, time) || own()
         }
         Class::Store(pe) if profile == Profile::Strict && pe_of(who) != observer.pe => {
-            over.part(Part::Local).knows(who, time) || over.part(Part::Put(pe)).knows(who, time)
+            over.part(Part::Local).knows(who, time) || over.part(Part::Put(pe)).knows(who, time) || own()
         }
-        Class::Local | Class::Store(_) => issued(),
+        Class::Local | Class::Store(_) => issued() || own(),
         Class::Read => issued() || over.part(Part::Read).knows(who, time),
         Class::Put(pe) => {
             let third =
@@ -281,7 +281,9 @@ fn mixed(plain: &Event, strong: &Event) -> Kind {
 /// What would order two events.
 fn remedy(kind: Kind, now: &Event, then: &Event) -> &'static str {
     match kind {
-        Kind::UnorderedPuts => "a fence between the two puts, or a quiet, fixes which one stays",
+        Kind::UnorderedPuts => {
+            "a quiet between the two puts fixes which one stays, or a fence by the thread that puts again (one of a whole scope is its leader's)"
+        }
         Kind::SignalOvertakesData => {
             "send a strong signal, or a put_signal of this data, or fence before the weak one; a signal that a third PE \
              sends needs a quiet before"

@@ -54,6 +54,11 @@ impl Run {
     pub(crate) fn failed(&mut self, who: Who, record: &ErrorRecord) {
         let place = self.place_now(who);
         let cause = Cause::from_number(record.cause);
+        if cause == Some(Cause::GlobalExit) {
+            // No mistake. All waits give up.
+            self.gives_up = true;
+            return;
+        }
         if cause == Some(Cause::Deadline) {
             let waiter = self.waiter(who, Some(record));
             self.waiters.push((who, waiter));
@@ -95,28 +100,45 @@ impl Run {
                     waiter.waits_for = format!("all PEs to come to {}", op.operation);
                     waiter.by = self.who_came();
                 }
-                _ => waiter.waits_for = format!("others to come to this {}", op.operation),
+                _ => match self.thread(who).polled.first() {
+                    // It goes round, and looks at it each time.
+                    Some(&address) => {
+                        waiter.waits_for = format!("a change of {}", self.memory_name(address, who));
+                        waiter.seen = self.words.past(address).last();
+                        waiter.by = self.written_by(address);
+                    }
+                    None => waiter.waits_for = format!("others to come to this {}", op.operation),
+                },
             },
         }
         waiter
     }
 
-    /// Who has written a word that is waited for, and what of it.
-    fn could_have(&self, address: u64, record: &ErrorRecord) -> String {
+    /// Who has written a word.
+    fn written_by(&self, address: u64) -> String {
         let writers = self.words.writers(address);
         if writers.is_empty() {
             return "nobody has updated it in this run".into();
         }
-        let mut lines = Vec::new();
+        let mut lines: Vec<String> = Vec::new();
+        for &event in writers {
+            let line = format!("updated by {}", self.place(event));
+            if lines.len() < 3 && !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines.join("; ")
+    }
+
+    /// Who has written a word that is waited for, and what of it.
+    fn could_have(&self, address: u64, record: &ErrorRecord) -> String {
+        let mut text = String::new();
         if let Some(cmp) = Cmp::from_number(record.cmp)
             && let Some(value) = self.words.past(address).find(|&value| cmp.holds(value, record.expected))
         {
-            lines.push(format!("it was {value} before, which would have done: that value is lost"));
+            text = format!("it was {value} before, which would have done: that value is lost; ");
         }
-        for &event in writers.iter().take(3) {
-            lines.push(format!("updated by {}", self.place(event)));
-        }
-        lines.join("; ")
+        text + &self.written_by(address)
     }
 
     /// How often each PE has come to a barrier of all PEs.

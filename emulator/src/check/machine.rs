@@ -4,7 +4,7 @@ use super::Place;
 use super::baton::{Baton, Deed, Did};
 use super::choose::Chooser;
 use super::clock::Who;
-use super::desk::{Checked, Checking, Desk};
+use super::desk::{Checked, Checking, Desk, Heaps};
 use super::engine::Engine;
 use super::event::{INITIAL, NONE};
 use super::finding::{Finding, Kind, Waiter};
@@ -17,13 +17,14 @@ use crate::launch::Submission;
 use crate::thread::Current;
 use crate::trap;
 use crate::worker::Worker;
+use core::panic::Location;
 use oxshmem_device::Together;
 use oxshmem_device::abi::{Operation, control};
 use oxshmem_device::hooks;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// Runs a checked machine until it is stopped.
 pub(crate) fn serve(devices: Vec<Arc<DeviceShared>>, desk: Arc<Desk>) {
@@ -50,6 +51,10 @@ pub(crate) fn serve(devices: Vec<Arc<DeviceShared>>, desk: Arc<Desk>) {
             over: false,
         };
         desk.baton.gather();
+        let heaps = *desk.heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Heaps { base, stride, bytes, pes }) = heaps {
+            engine.state().places.set_heaps(base, stride, bytes, pes, control::BYTES);
+        }
         hosts.register(&engine);
         let ran = {
             let _bounded = current.checked.as_ref().map(|run| trap::bound(patience, run));
@@ -95,7 +100,7 @@ struct HostSide {
     /// Numbers of the host threads in the run.
     whos: Vec<Who>,
     /// What launches know at their start, by ticket.
-    pasts: HashMap<u64, Know>,
+    pasts: HashMap<u64, (Know, &'static Location<'static>)>,
     meetings: HashMap<(Vec<u32>, u64), Meeting>,
     /// How often each host thread has come to meetings of these PEs.
     counts: HashMap<(usize, Vec<u32>), u64>,
@@ -172,7 +177,7 @@ impl HostSide {
             Did::Launched { ticket } => {
                 let know = run.thread(who).know.clone().and(who, run.now(who));
                 run.thread_mut(who).own += 1;
-                self.pasts.insert(ticket, know);
+                self.pasts.insert(ticket, (know, location));
             }
             Did::Synced { stream } => {
                 if let Some(know) = run.ended.get(&stream).cloned() {
@@ -230,9 +235,9 @@ impl HostSide {
                     }
                 }
             }
-            Did::Freed { offset } => run.places.free(offset),
+            Did::Freed { offset } => run.places.free(offset, (pe, location)),
             Did::AllocatedLocal { address, bytes } => {
-                let name = format!("local memory {address:#x}");
+                let name = format!("(local memory of {location})");
                 run.places.allocate_local(address, Allocation { name, bytes, element: 1, pe });
                 run.shadow.fill(address, bytes, INITIAL);
             }
@@ -291,7 +296,10 @@ impl Hosts for HostSide {
         if !self.baton.run(host) {
             let mut run = engine.state();
             let pe = run.thread(self.whos[host]).pe;
-            let detail = format!("the host program of PE {pe} has not come to any call for a minute");
+            let detail = format!(
+                "the host program of PE {pe} has not come to any call of the library for {}: it may wait for another PE's by other means, which keeps that from running",
+                self.baton.patience()
+            );
             run.found(Finding { detail, ..Finding::new(Kind::NoProgress) });
         }
         !self.baton.asks(Some(host))
@@ -308,7 +316,7 @@ impl Hosts for HostSide {
         }
     }
 
-    fn past(&self, ticket: u64) -> Option<Know> {
+    fn past(&self, ticket: u64) -> Option<(Know, &'static Location<'static>)> {
         self.pasts.get(&ticket).cloned()
     }
 
@@ -340,7 +348,7 @@ impl Run {
         let control = self.places.in_heap(address).is_some_and(|(_, offset)| offset < control::BYTES);
         if !control {
             let event = self.event(who, Class::Local, writes, 0);
-            self.meet((address, bytes), event, true, None);
+            self.meet((address, bytes), event, false, None);
         }
     }
 

@@ -61,7 +61,7 @@ mod updates;
 mod words;
 mod world;
 
-pub use desk::{Checked, Checking};
+pub use desk::{Checked, Checking, Heaps};
 pub use finding::{Finding, Kind, Place, Waiter};
 pub use minimise::minimise;
 pub use options::{CheckOptions, Choice, Profile, Schedule};

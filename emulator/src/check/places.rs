@@ -1,5 +1,6 @@
 //! Where an address lies: in whose heap, in which allocation, or in memory that the checker does not look at.
 
+use core::panic::Location;
 use std::collections::BTreeMap;
 
 /// An allocation.
@@ -41,8 +42,9 @@ pub(crate) struct Places {
     symmetric: BTreeMap<u64, Allocation>,
     /// By address.
     local: BTreeMap<u64, Allocation>,
-    /// What was given back, by offset.
+    /// What was given back, by offset; the PE and line that did so last.
     freed: BTreeMap<u64, Allocation>,
+    freed_at: BTreeMap<u64, (u32, &'static Location<'static>)>,
     /// The allocation of the heap used last: first offset and the one after the last.
     last: std::cell::Cell<(u64, u64)>,
     /// Names that a launch gave to parts of the heap: offset, bytes, name.
@@ -82,10 +84,11 @@ impl Places {
         true
     }
 
-    pub(crate) fn free(&mut self, offset: u64) {
+    pub(crate) fn free(&mut self, offset: u64, at: (u32, &'static Location<'static>)) {
         self.last.set((0, 0));
         if let Some(allocation) = self.symmetric.remove(&offset) {
             self.freed.insert(offset, allocation);
+            self.freed_at.insert(offset, at);
         }
     }
 
@@ -122,9 +125,9 @@ impl Places {
         }
     }
 
-    /// Whether an offset lies in what was given back.
-    pub(crate) fn was_freed(&self, offset: u64) -> bool {
-        holder(&self.freed, offset).is_some()
+    /// Who gave back what an offset lies in, and where, if it was given back.
+    pub(crate) fn was_freed(&self, offset: u64) -> Option<(u32, &'static Location<'static>)> {
+        self.freed_at.get(&holder(&self.freed, offset)?.0).copied()
     }
 
     /// `name[index] of PE n`.
@@ -134,7 +137,7 @@ impl Places {
         }
         match holder(&self.local, address) {
             Some((start, of)) => {
-                format!("{}[{}] of PE {}", of.name, (address - start) / of.element.max(1), of.pe)
+                format!("byte {} of {} of PE {}", address - start, of.name, of.pe)
             }
             None => format!("{address:#x}"),
         }
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!(places.spot((1 << 20) + (1 << 15), 4), Spot::Elsewhere);
         places.aliases.push((516, 16, "part"));
         assert_eq!(places.name(at), "part[1] of PE 1");
-        places.free(512);
-        assert!(places.was_freed(520) && places.spot(at, 4) == Spot::Unallocated { pe: 1 });
+        places.free(512, (0, Location::caller()));
+        assert!(places.was_freed(520).is_some() && places.spot(at, 4) == Spot::Unallocated { pe: 1 });
     }
 }

@@ -14,14 +14,18 @@ pub struct Report {
     pub operations: u64,
     /// Each finding once, with the schedule that shows it.
     pub findings: Vec<(Finding, Schedule)>,
+    /// The error of a closure that ended the runs though nothing was found in its run, with that run's schedule.
+    pub error: Option<(String, Schedule)>,
 }
 
 impl Report {
-    /// As JSON: `runs`, `operations`, `findings`.
+    /// As JSON: `runs`, `operations`, `findings`, `error`.
     pub fn to_json(&self) -> Value {
         let findings: Vec<Value> =
             self.findings.iter().map(|(finding, schedule)| one(finding, schedule)).collect();
-        json!({ "runs": self.runs, "operations": self.operations, "findings": findings })
+        let error =
+            self.error.as_ref().map(|(what, again)| json!({ "what": what, "replay": again.to_string() }));
+        json!({ "runs": self.runs, "operations": self.operations, "findings": findings, "error": error })
     }
 }
 
@@ -84,6 +88,10 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, (finding, schedule)) in self.findings.iter().enumerate() {
             write!(f, "{}. {finding}", number + 1)?;
+            writeln!(f, "    again: {schedule}")?;
+        }
+        if let Some((what, schedule)) = &self.error {
+            writeln!(f, "error of the program, after which no more runs were made: {what}")?;
             writeln!(f, "    again: {schedule}")?;
         }
         let s = |count: u64| if count == 1 { "" } else { "s" };

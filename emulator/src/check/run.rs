@@ -56,6 +56,8 @@ pub(crate) struct Run {
     units: HashMap<(Together, usize, u64), u32>,
     /// Whether the run must end because of what was found.
     pub(crate) over: bool,
+    /// Whether all waits give up, because the program ends itself.
+    pub(crate) gives_up: bool,
     pub(crate) operations: u64,
     /// Updates that a search may issue before the relaxed read in front of them.
     pub(crate) early: Early,
@@ -97,6 +99,7 @@ impl Run {
             calls: (0..pes).map(|_| Calls::default()).collect(),
             units: HashMap::new(),
             over: false,
+            gives_up: false,
             operations: 0,
             races: Vec::new(),
             ended: HashMap::new(),
@@ -122,7 +125,7 @@ impl Run {
         (self.stamp, self.progress, self.met, self.memory) = (0, 0, 0, 0);
         self.calls.iter_mut().for_each(|calls| *calls = Calls::default());
         self.units.clear();
-        self.over = false;
+        (self.over, self.gives_up) = (false, false);
         self.operations = 0;
         self.waiters.clear();
         self.races.clear();
@@ -154,7 +157,7 @@ impl Run {
     /// Makes the threads of a block, with `know` as their past; the first one's number.
     pub(crate) fn add_block(
         &mut self,
-        pe: u32,
+        (pe, launched): (u32, &'static Location<'static>),
         (launch, stream): (u64, usize),
         positions: &[Position],
         shared: (u64, u32),
@@ -178,7 +181,7 @@ impl Run {
         let first = (first_warp * 32) as Who;
         for (number, position) in positions.iter().enumerate() {
             let who = first + number as Who;
-            self.add_thread(who, pe, block, Some(*position), know.clone());
+            self.add_thread((who, pe, block), launched, Some(*position), know.clone());
         }
         first
     }
@@ -201,18 +204,24 @@ impl Run {
         });
         self.hosts += 1;
         let who = (warp * 32) as Who;
-        self.add_thread(who, pe, block, None, Know::new(self.pes));
+        self.add_thread((who, pe, block), Location::caller(), None, Know::new(self.pes));
         who
     }
 
-    fn add_thread(&mut self, who: Who, pe: u32, block: usize, position: Option<Position>, know: Know) {
+    fn add_thread(
+        &mut self,
+        (who, pe, block): (Who, u32, usize),
+        launched: &'static Location<'static>,
+        position: Option<Position>,
+        know: Know,
+    ) {
         let op = Op {
             together: Together::OneThread,
-            operation: Operation::Access,
+            operation: Operation::Launch,
             offset: 0,
             bytes: 0,
             pe,
-            location: Location::caller(),
+            location: launched,
             value: 0,
             own: None,
             number: 0,
@@ -289,7 +298,9 @@ impl Run {
         let time = self.now(who);
         let thread = self.threads[who as usize].as_deref_mut().expect("a thread that was made");
         let op = &thread.op;
-        let own = if matches!(class, Class::Put(_) | Class::Source(_)) { op.own } else { None };
+        // To the own PE it stores at once.
+        let carried = matches!(class, Class::Put(_) | Class::Source(_)) || class == Class::Local && writes;
+        let own = if carried { op.own } else { None };
         let what = (class, writes, strong, own, core::ptr::from_ref(op.location), op.operation);
         let recent = thread.recent.iter().flatten().find(|recent| recent.time == time && recent.what == what);
         if let Some(recent) = recent {

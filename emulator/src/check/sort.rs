@@ -5,9 +5,9 @@ use super::words::How;
 use oxshmem_device::abi::Operation;
 use oxshmem_device::hooks::Order;
 
-/// Whether an operation moves data and nothing else.
+/// Whether an operation moves data and nothing else. What `g` returns is a value of the kernel's.
 pub(super) fn copies(operation: Operation) -> bool {
-    puts(operation) || gets(operation) || operation == Operation::WaitPackets
+    puts(operation) || gets(operation) && operation != Operation::G || operation == Operation::WaitPackets
 }
 
 pub(super) fn puts(operation: Operation) -> bool {

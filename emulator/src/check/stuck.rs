@@ -7,7 +7,7 @@ use super::hosts::Hosts;
 use crate::schedule::ThreadId;
 use crate::thread::Ended;
 use crate::thread::Trap;
-use crate::worker::Waiting;
+use crate::worker::{Waiting, Worker};
 use oxshmem_device::Together;
 
 impl Engine {
@@ -125,6 +125,7 @@ impl Engine {
             }
         }
         self.partial(&polling);
+        self.workers.iter_mut().for_each(Worker::condemn);
         // Their deadlines pass: each says what it has waited for.
         for &(who, known, until) in &polling {
             self.resume(who, known, Some(until));

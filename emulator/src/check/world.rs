@@ -18,6 +18,7 @@ use crate::memory::{HostMemory, Table};
 use crate::thread::Current;
 use crate::worker::Worker;
 use crate::{panics, trap};
+use core::panic::Location;
 use oxshmem_device::abi::{ContextAbi, ErrorRecord, TeamAbi, control, teams};
 use oxshmem_device::atomic::AtomicWord;
 use oxshmem_device::bytemuck::Pod;
@@ -247,10 +248,12 @@ impl World {
     }
 
     /// Runs `kernel` on every PE, once per seed.
+    #[track_caller]
     pub fn check<K>(&mut self, options: &CheckOptions, grid: WorldGrid, kernel: K) -> Report
     where
         K: Fn(Collective) + Send + Sync + 'static,
     {
+        self.engine.site = Location::caller();
         let kernel: Kernel = Arc::new(kernel);
         let mut report = Report::default();
         let mut keys = HashSet::new();

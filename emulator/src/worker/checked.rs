@@ -138,7 +138,10 @@ impl Worker {
                 let who = block.frames[id.thread as usize].who.get();
                 block.end(id.thread, &mut free);
                 self.run_mut().end(who);
-                self.released(id, &freed[at..]);
+                // One that failed ends the run: what it leaves others to find is no mistake of theirs.
+                if matches!(ended, Ended::Well) {
+                    self.released(id, &freed[at..]);
+                }
                 Stepped::Ended(ended)
             }
         }
@@ -190,15 +193,25 @@ impl Worker {
 
     /// Ends every launch.
     pub(crate) fn fail_all(&mut self) {
-        let reason = || crate::Error::Stopped {
-            device: self.device.index,
-            reason: "the checker has ended the run".to_owned(),
-        };
         let numbers: Vec<u64> = self.running.iter().map(|r| r.number).collect();
-        let errors: Vec<_> = numbers.iter().map(|_| reason()).collect();
-        for (number, error) in numbers.into_iter().zip(errors) {
-            self.fail(number, error);
+        for number in numbers {
+            self.fail(number, self.ended_by_checker());
         }
         self.queue.take();
+    }
+
+    fn ended_by_checker(&self) -> crate::Error {
+        crate::Error::Stopped {
+            device: self.device.index,
+            reason: "the checker has ended the run".to_owned(),
+        }
+    }
+
+    /// Whatever becomes of the launches that run now, they have failed.
+    pub(crate) fn condemn(&mut self) {
+        let error = self.ended_by_checker();
+        for running in &mut self.running {
+            running.failure.get_or_insert_with(|| error.clone());
+        }
     }
 }

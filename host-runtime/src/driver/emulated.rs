@@ -155,6 +155,10 @@ impl Checker for Emulated {
         self.machine.freed(super::site(), offset);
     }
 
+    fn heaps(&self, base: u64, stride: u64, bytes: u64, pes: u32) {
+        self.machine.heaps(emu::check::Heaps { base, stride, bytes, pes });
+    }
+
     fn found(&self) -> Option<emu::check::Checked> {
         self.machine.checked()
     }
@@ -353,8 +357,9 @@ impl Queue for Stream {
             context,
             run: Box::new(run),
         };
+        self.machine.comes_to(super::site());
         self.stream.launch(launch).map_err(|error| failed(error, "recording an event"))?;
-        Ok(Box::new(Reached(reached)))
+        Ok(Box::new(Reached { point: reached, machine: self.machine.clone(), mark: self.stream.mark() }))
     }
 
     unsafe fn write(&self, to: u64, from: &[u8]) -> Result<()> {
@@ -430,24 +435,35 @@ impl Point {
 }
 
 #[derive(Debug)]
-struct Reached(Arc<Point>);
+struct Reached {
+    point: Arc<Point>,
+    machine: Arc<emu::Machine>,
+    /// The same place, for the checker.
+    mark: emu::Mark,
+}
 
 impl Mark for Reached {
     fn is_done(&self) -> Result<bool> {
-        Ok(self.0.at().is_some())
+        self.machine.comes_to(super::site());
+        // Beyond a kernel that failed it is not reached.
+        Ok(self.mark.asked() != Some(false) && self.point.at().is_some())
     }
 
     fn pause(&self, _: u32, longest: Duration) {
+        self.machine.comes_to(super::site());
+        if self.mark.wait_checked() {
+            return;
+        }
         super::blocked(|| {
-            let at = self.0.at.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = self.point.at.lock().unwrap_or_else(PoisonError::into_inner);
             // Looks again now and then: a stream that failed never reaches the point.
-            let _ = self.0.changed.wait_timeout_while(at, longest, |at| at.is_none());
+            let _ = self.point.changed.wait_timeout_while(at, longest, |at| at.is_none());
         });
     }
 
     fn since(&self, earlier: &dyn Mark) -> Result<Duration> {
-        let earlier = earlier.as_any().downcast_ref::<Self>().and_then(|earlier| earlier.0.at());
-        match (self.0.at(), earlier) {
+        let earlier = earlier.as_any().downcast_ref::<Self>().and_then(|earlier| earlier.point.at());
+        match (self.point.at(), earlier) {
             (Some(end), Some(start)) => Ok(end.saturating_duration_since(start)),
             _ => Err(not_comparable()),
         }

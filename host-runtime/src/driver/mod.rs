@@ -236,8 +236,10 @@ pub(crate) trait HostThread {
 pub(crate) trait Checker {
     /// The calling PE has symmetric memory: offset, bytes, bytes of an element, and how it is called.
     fn allocated(&self, range: (u64, u64, u64), name: &str);
-    /// It has given it back.
+    /// All PEs have given it back.
     fn freed(&self, offset: u64);
+    /// Where the heaps of the PEs are: PE 0's address, from one to the next, bytes of each, how many.
+    fn heaps(&self, base: u64, stride: u64, bytes: u64, pes: u32);
     /// What was found, once every PE's host thread has gone.
     #[cfg(feature = "emulator")]
     fn found(&self) -> Option<oxshmem_emulator::check::Checked>;

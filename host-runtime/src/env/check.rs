@@ -1,7 +1,9 @@
 //! What the environment asks of the checker.
 
+use super::variables::{CHECK_CHOICES, CHECK_SEED, CHECK_SEEDS};
 use crate::config::Config;
-use crate::error::Result;
+use crate::config::DeviceChoice;
+use crate::error::{Error, Result};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -24,6 +26,22 @@ impl Asked {
         use crate::asked::FromEnv;
         use crate::check::{CheckOptions, Choice, Profile, Schedule};
         let defaults = CheckOptions::default();
+        let set =
+            [self.seed.map(|seed| (CHECK_SEED.name, seed)), self.seeds.map(|n| (CHECK_SEEDS.name, n.into()))];
+        if let (Some(_), Some((name, value))) = (&self.choices, set.into_iter().flatten().next()) {
+            return Err(Error::Contradiction {
+                one: CHECK_CHOICES.name.to_owned(),
+                other: format!("{name}={value}"),
+                why: "choices are one schedule, and seeds others: unset one of them",
+            });
+        }
+        if config.device == DeviceChoice::Cuda {
+            return Err(Error::Contradiction {
+                one: "OXSHMEM_CHECK=1".to_owned(),
+                other: "OXSHMEM_DEVICE=cuda".to_owned(),
+                why: "the checker runs kernels emulated: unset one of them",
+            });
+        }
         let schedule = match self.choices {
             Some(choices) => {
                 Schedule::Choices(choices.into_iter().map(|(at, option)| Choice { at, option }).collect())
@@ -56,7 +74,9 @@ pub(super) fn choices(value: &str) -> Option<Vec<(u64, u32)>> {
         let (at, option) = pair.split_once(':')?;
         Some((at.trim().parse().ok()?, option.trim().parse().ok()?))
     };
-    value.split(',').map(pair).collect()
+    let all: Vec<(u64, u32)> = value.split(',').map(pair).collect::<Option<_>>()?;
+    // As reports print them: a point is chosen at once, and the points follow each other.
+    all.windows(2).all(|two| two[0].0 < two[1].0).then_some(all)
 }
 
 /// A profile's name.
@@ -72,6 +92,8 @@ mod tests {
     fn choices_are_read_as_reports_print_them() {
         assert_eq!(choices("none"), Some(Vec::new()));
         assert_eq!(choices("12:1,40:3"), Some(vec![(12, 1), (40, 3)]));
-        assert_eq!(choices("12"), None);
+        for wrong in ["12", "40:3,12:1", "12:1,12:1", "", ":", "1:2,"] {
+            assert_eq!(choices(wrong), None, "{wrong}");
+        }
     }
 }

@@ -30,9 +30,6 @@ impl Config {
         let environment = Environment::read()?;
         let mut config = Self::default();
         config.pes = environment.pes.unwrap_or(config.pes);
-        if environment.check.asks {
-            environment.check.clone().apply(&mut config)?;
-        }
         if let Some(launched) = environment.launched.filter(Launched::has_others) {
             config.pes = launched.size;
             config.launched = Some(launched);
@@ -41,6 +38,9 @@ impl Config {
         config.join_deadline = environment.join_deadline.unwrap_or(config.join_deadline);
         config.handles = environment.handles.unwrap_or(config.handles);
         config.device = environment.device.unwrap_or(config.device);
+        if environment.check.asks {
+            environment.check.clone().apply(&mut config)?;
+        }
         config.path = environment.path.unwrap_or(config.path);
         config.deadline = environment.deadline.unwrap_or(config.deadline);
         config.kernel_limit = environment.kernel_limit;

@@ -66,6 +66,7 @@ impl Error {
     pub fn root(&self) -> &Self {
         match self {
             Self::PeFailed { cause, .. } => cause.root(),
+            Self::UnderChecker { error, .. } => error.root(),
             error => error,
         }
     }

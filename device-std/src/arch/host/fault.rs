@@ -2,7 +2,7 @@
 
 use super::hooks::current;
 use super::{order, thread};
-use crate::abi::{ContextAbi, ErrorRecord, RECORD_COMPLETE, control};
+use crate::abi::{Cause, ContextAbi, ErrorRecord, RECORD_COMPLETE, control};
 use crate::arch::{Add, Exchange, Semantic, Word};
 use crate::fault::{Fault, first_base};
 use core::mem::offset_of;
@@ -15,7 +15,10 @@ use core::mem::offset_of;
 pub(crate) unsafe fn report(context: ContextAbi, fault: Fault) -> ! {
     if let Some(checked) = current().checked() {
         checked.failed(&record(context, fault));
-        order::exit()
+        // That is what the program asks for, and what the host is told.
+        if fault.cause as u32 != Cause::GlobalExit as u32 {
+            order::exit()
+        }
     }
     // SAFETY: the control areas of the own heap and of PE 0's, the record and the alarm word are mapped
     // as long as kernels run (abi.rs); the record's other fields are read after `state` only.

@@ -93,6 +93,7 @@ pub mod teams {
 /// | [`TICKET`](control::TICKET) | `u32`: on PE 0 only, counts failures in the order in which they were claimed |
 /// | [`BARRIER`](control::BARRIER) | `u64` epoch, then `u64` flags, one per dissemination round |
 /// | [`GRID`](control::GRID) | for each slot in its own 64 bytes: the `u32` grid-barrier word, at 8 the `u64` that its leader shares |
+/// | [`TEAMS`](control::TEAMS) | for each slot of a team and each of its channels: `u64` epoch, then `u64` flags, one per dissemination round. Zero when a team is made |
 pub mod control {
     /// Size of the control area in bytes.
     pub const BYTES: u64 = 64 * 1024;
@@ -116,6 +117,16 @@ pub mod control {
     pub const GRID_STRIDE: u64 = 64;
     /// How many grid-barrier words there are: that many streams of a PE may run collective kernels at once.
     pub const GRID_SLOTS: u32 = 256;
+    /// Offset of the first team's words.
+    pub const TEAMS: u64 = GRID + GRID_STRIDE * GRID_SLOTS as u64;
+    /// Channels of a team: so many of its barriers may be under way at once.
+    pub const TEAM_CHANNELS: u32 = 4;
+    /// From a channel's epoch to its flags, of which there are 15: for 2^15 PEs.
+    pub const TEAM_FLAGS: u64 = 8;
+    /// Bytes of a channel.
+    pub const TEAM_CHANNEL: u64 = 128;
+    /// Bytes from one team's words to the next one's.
+    pub const TEAM_STRIDE: u64 = TEAM_CHANNEL * TEAM_CHANNELS as u64;
 }
 
 /// State of an [`ErrorRecord`]: nothing was written.
@@ -313,6 +324,10 @@ numbered! {
         PutAdd = 54 => "put_add",
         /// `put_add_nbi`.
         PutAddNbi = 55 => "put_add_nbi",
+        /// `team_barrier`.
+        TeamBarrier = 56 => "team_barrier",
+        /// `team_sync`.
+        TeamSync = 57 => "team_sync",
         /// `team`: a look at a team.
         Team = 60 => "team",
         /// `global_exit`.
@@ -391,7 +406,7 @@ const _: () = {
     assert!(size_of::<TeamAbi>() == 32 && teams::BYTES == 2048);
     assert!(size_of::<ErrorRecord>() == 128);
     assert!(
-        control::GRID + control::GRID_STRIDE * control::GRID_SLOTS as u64 <= control::BYTES
+        control::TEAMS + control::TEAM_STRIDE * teams::SLOTS as u64 <= control::BYTES
             && control::BARRIER_FLAGS + 8 * control::BARRIER_ROUNDS as u64 <= control::GRID
     );
 };

@@ -1,9 +1,9 @@
-//! The two barriers that poll: of a grid, and of all PEs. Both are done by single threads; their scope joins the
+//! The barriers that poll: of a grid, and of PEs. Both are done by single threads; their scope joins the
 //! others to them.
 
 use crate::abi::{Cause, Cmp, Operation, control};
 use crate::arch::{Word, atomic, order};
-use crate::context::Shmem;
+use crate::context::{Context, Shmem};
 use crate::fault::Fault;
 use crate::poll::{Polled, Until, acquire, flipped, poll, poll_until};
 use crate::thread;
@@ -51,11 +51,12 @@ pub(crate) fn grid_barrier(shmem: Shmem) -> Polled {
     polled.arrivals(blocks)
 }
 
-/// Where a PE stands in `barrier_all` when it gives up.
+/// Where a PE stands in a barrier of PEs when it gives up.
 #[derive(Default)]
 pub(crate) struct BarrierRound {
     epoch: u64,
-    round: u64,
+    /// Heap offset of the round's flag.
+    flag: u64,
     from: u32,
 }
 
@@ -63,16 +64,21 @@ impl BarrierRound {
     #[inline(always)]
     pub(crate) fn fault(self, operation: Operation) -> Fault {
         let fault = Fault { peer: self.from, ..Fault::new(Cause::Deadline, operation) };
-        Fault {
-            cmp: Cmp::Ge as u32,
-            offset: control::BARRIER_FLAGS + 8 * self.round,
-            expected: self.epoch,
-            ..fault
-        }
+        Fault { cmp: Cmp::Ge as u32, offset: self.flag, expected: self.epoch, ..fault }
     }
 }
 
-/// Dissemination barrier over all PEs, by one thread of this PE.
+/// The words of a barrier in every PE's heap, and this PE's number among those that meet.
+#[derive(Clone, Copy)]
+pub(crate) struct Words {
+    /// Heap offset of the epoch.
+    pub(crate) epoch: u64,
+    /// Heap offset of the first flag.
+    pub(crate) flags: u64,
+    pub(crate) me: u32,
+}
+
+/// Dissemination barrier over the PEs of a context, by one thread of this PE.
 ///
 /// | step | edge |
 /// |---|---|
@@ -80,22 +86,24 @@ impl BarrierRound {
 /// | round k: `ld.relaxed.sys` of the own flag k until it reaches the epoch, then `fence.acquire.sys` (sm_80: `ld.acquire.sys`) | acquire of PE `me - 2^k` and of what it had acquired |
 ///
 /// The epoch is in the control area, 64-bit and monotonic, so launches, graphs and streams may follow each
-/// other without a reset. One caller per PE at a time.
+/// other without a reset. One caller per PE and epoch at a time.
 #[inline(always)]
-pub(crate) fn all_pes_barrier(shmem: Shmem) -> (Polled, BarrierRound) {
+pub(crate) fn pes_barrier<C: Context>(
+    context: C,
+    Words { epoch: at, flags, me }: Words,
+) -> (Polled, BarrierRound) {
+    let (shmem, n) = (context.shmem(), context.pes());
     let base = shmem.abi.heap_base;
-    // SAFETY: the own control area; one caller per PE at a time.
-    let epoch = 1 + unsafe { u64::load_relaxed(base + control::BARRIER) };
+    // SAFETY: the own control area; one caller per PE and epoch at a time.
+    let epoch = 1 + unsafe { u64::load_relaxed(base + at) };
     // SAFETY: as above.
-    unsafe { u64::store_relaxed(base + control::BARRIER, epoch) };
-    let (me, n) = (shmem.my_pe(), shmem.n_pes());
-    let (mut round, mut distance) = (0u64, 1u32);
+    unsafe { u64::store_relaxed(base + at, epoch) };
+    let (mut flag, mut distance) = (flags, 1u32);
     let mut until = Until::within(shmem.abi.deadline);
     while distance < n {
         let to = if me + distance < n { me + distance } else { me + distance - n };
         let from = if me >= distance { me - distance } else { me + n - distance };
-        let flag = control::BARRIER_FLAGS + 8 * round;
-        let peer = shmem.peer_base(to);
+        let peer = shmem.peer_base(context.world_pe(to));
         // SAFETY: a flag in a mapped peer's control area.
         unsafe { u64::store_release(peer + flag, epoch) };
         let polled = poll_until(shmem, &mut until, || {
@@ -104,12 +112,12 @@ pub(crate) fn all_pes_barrier(shmem: Shmem) -> (Polled, BarrierRound) {
             (seen >= epoch, seen)
         });
         if !matches!(polled, Polled::Held) {
-            return (polled, BarrierRound { epoch, round, from });
+            return (polled, BarrierRound { epoch, flag, from: context.world_pe(from) });
         }
         // SAFETY: as above.
         unsafe { acquire::<u64>(base + flag) };
-        round += 1;
+        flag += 8;
         distance = distance.wrapping_shl(1);
     }
-    (Polled::Held, BarrierRound { epoch, round, from: 0 })
+    (Polled::Held, BarrierRound::default())
 }

@@ -1,7 +1,8 @@
 //! The kernel's context: who this PE is and how it reaches the others. The first parameter of every kernel,
 //! a `Copy` value passed by value everywhere.
 
-use crate::abi::ContextAbi;
+use crate::abi::{ContextAbi, control};
+use crate::team::Team;
 
 /// The context of a kernel that only initiates: put, get, atomic, signal, fence, quiet.
 ///
@@ -36,11 +37,34 @@ pub trait Context: Copy + sealed::Sealed {
     /// The job's number of PE `pe`, which is less than [`pes`](Self::pes).
     #[doc(hidden)]
     fn world_pe(self, pe: u32) -> u32;
+    /// Where these PEs meet.
+    #[doc(hidden)]
+    fn meeting(self) -> Meeting;
     /// The job's number of PE `pe`; one that does not exist as it is.
     #[doc(hidden)]
     #[inline(always)]
     fn named(self, pe: u32) -> u32 {
         if pe < self.pes() { self.world_pe(pe) } else { pe }
+    }
+}
+
+/// Where the PEs of a context meet, and who this one is among them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Meeting {
+    /// This PE's number.
+    pub(crate) me: u32,
+    pub(crate) team: Team,
+    pub(crate) channel: u32,
+}
+
+impl Meeting {
+    /// Heap offset of the channel's epoch.
+    #[inline(always)]
+    pub(crate) fn words(self) -> u64 {
+        control::TEAMS
+            + control::TEAM_STRIDE * self.team.slot()
+            + control::TEAM_CHANNEL * u64::from(self.channel)
     }
 }
 
@@ -90,6 +114,10 @@ impl Context for Shmem {
     fn world_pe(self, pe: u32) -> u32 {
         pe
     }
+    #[inline(always)]
+    fn meeting(self) -> Meeting {
+        Meeting { me: self.abi.my_pe, team: Team::WORLD, channel: 0 }
+    }
 }
 
 impl KernelContext for Shmem {
@@ -112,6 +140,10 @@ impl Context for Collective {
     #[inline(always)]
     fn world_pe(self, pe: u32) -> u32 {
         pe
+    }
+    #[inline(always)]
+    fn meeting(self) -> Meeting {
+        self.shmem.meeting()
     }
 }
 

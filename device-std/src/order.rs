@@ -1,4 +1,4 @@
-//! Ordering and completion: `fence`, `quiet`, `flush`, `barrier_all`, `sync_all`.
+//! Ordering and completion: `fence`, `quiet`, `flush`, and the barriers of PEs.
 //!
 //! | operation | at the caller | at the targets |
 //! |---|---|---|
@@ -7,6 +7,7 @@
 //! | [`quiet`](Scoped::quiet), [`pe_quiet`](Scoped::pe_quiet) | sources may be reused, destinations are valid | all is visible |
 //! | [`barrier_all`](Scoped::barrier_all) | as `quiet` | as `quiet`, and every PE has come |
 //! | [`sync_all`](Scoped::sync_all) | – | the stores of every PE are visible to all, and every PE has come |
+//! | [`team_barrier`](Scoped::team_barrier), [`team_sync`](Scoped::team_sync) | as `barrier_all`, `sync_all` | the same among the PEs of a team |
 //!
 //! | step | thread | edge |
 //! |---|---|---|
@@ -15,14 +16,17 @@
 //! | `fence.sc.sys` | leader | acquire-release would let a later get pass an earlier put, and two PEs' puts to one place be delivered in different orders (PTX ISA 8.10.6) |
 //! | scope barrier; not of `fence` | all | nobody goes on before |
 
-use crate::abi::Operation;
+use crate::abi::{Operation, control};
 use crate::arch::{bulk, order};
-use crate::barrier::{BarrierRound, all_pes_barrier};
-use crate::context::{Context, MayWait};
+use crate::barrier::{BarrierRound, Words, pes_barrier};
+use crate::context::{Context, MayWait, Meeting};
 use crate::poll::Polled;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::sym::Span;
+
+/// The channel by which the checker knows the barriers of all PEs from those of teams.
+const ALL_PES: u32 = u32::MAX;
 
 impl<S: Scope, C: Context> Scoped<S, C> {
     /// Orders delivery: what this scope put, stored, signalled or updated before reaches each PE before what
@@ -109,6 +113,38 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         self.all_pes(Operation::SyncAll, || {});
     }
 
+    /// As [`barrier_all`](Self::barrier_all), over the PEs of the team through which the scope is seen; without one over
+    /// all PEs, beside `barrier_all`. On each PE one thread, warp, block or grid at a time may be in it for a team and
+    /// [channel](crate::OnTeam::channel), all threads of it together. The quiet before it is over all PEs.
+    /// (OpenSHMEM 1.6, 9.10.1: there a quiet of the team's own contexts.)
+    ///
+    /// Does not return if the deadline passes or a peer fails.
+    #[inline(always)]
+    #[track_caller]
+    pub fn team_barrier(self)
+    where
+        C: MayWait,
+    {
+        self.enter_here(Operation::TeamBarrier, 0, 0);
+        self.settle();
+        self.team_pes(Operation::TeamBarrier, order::fence_sc_sys);
+    }
+
+    /// As [`sync_all`](Self::sync_all), over the PEs of the team. Callers as those of
+    /// [`team_barrier`](Self::team_barrier), with which it shares its turn. (OpenSHMEM 1.6, 9.10.3, `shmem_team_sync`.)
+    ///
+    /// Does not return if the deadline passes or a peer fails.
+    #[inline(always)]
+    #[track_caller]
+    pub fn team_sync(self)
+    where
+        C: MayWait,
+    {
+        self.enter_here(Operation::TeamSync, 0, 0);
+        self.meet();
+        self.team_pes(Operation::TeamSync, || {});
+    }
+
     /// Joins the scope, and fences by its leader.
     #[inline(always)]
     fn order(self) {
@@ -118,19 +154,40 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         }
     }
 
-    /// The leader goes through the barrier, after `before`, and the scope joins it.
+    /// The leader goes through the barrier of all PEs, after `before`, and the scope joins it.
     #[inline(always)]
     fn all_pes(self, operation: Operation, before: impl FnOnce()) {
         let shmem = self.shmem();
+        let words = Words { epoch: control::BARRIER, flags: control::BARRIER_FLAGS, me: shmem.my_pe() };
+        self.meet_pes(shmem, (operation, Meeting { channel: ALL_PES, ..shmem.meeting() }), words, before);
+    }
+
+    /// As [`all_pes`](Self::all_pes), of the barrier of the context's PEs.
+    #[inline(always)]
+    fn team_pes(self, operation: Operation, before: impl FnOnce()) {
+        let meeting = self.context.meeting();
+        let epoch = meeting.words();
+        let words = Words { epoch, flags: epoch + control::TEAM_FLAGS, me: meeting.me };
+        self.meet_pes(self.context, (operation, meeting), words, before);
+    }
+
+    #[inline(always)]
+    fn meet_pes<D: Context>(
+        self,
+        context: D,
+        (operation, meeting): (Operation, Meeting),
+        words: Words,
+        before: impl FnOnce(),
+    ) {
         let (polled, round) = if self.is_leader() {
-            seam::collective(operation, true);
+            seam::collective(operation, meeting, true);
             before();
-            let passed = all_pes_barrier(shmem);
-            seam::collective(operation, false);
+            let passed = pes_barrier(context, words);
+            seam::collective(operation, meeting, false);
             passed
         } else {
             (Polled::Held, BarrierRound::default())
         };
-        self.scope.join(shmem, polled, round.fault(operation));
+        self.scope.join(self.shmem(), polled, round.fault(operation));
     }
 }

@@ -2,6 +2,7 @@
 //! device it is nothing.
 
 use crate::abi::Operation;
+use crate::context::Meeting;
 use crate::together::Together;
 
 /// Enters an operation. `bytes` is what the whole scope moves.
@@ -63,15 +64,15 @@ pub(crate) fn tested(holds: bool) {
 #[inline(always)]
 pub(crate) fn tested(_: bool) {}
 
-/// The calling thread goes through a barrier of all PEs for its PE, or has gone through it.
+/// The calling thread goes through a barrier of PEs for its PE, or has gone through it.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn collective(operation: Operation, begins: bool) {
+pub(crate) fn collective(operation: Operation, meeting: Meeting, begins: bool) {
     if let Some(checked) = crate::arch::host::hooks::current().checked() {
-        checked.collective(operation, begins);
+        checked.collective(operation, (meeting.team.to_bits(), meeting.channel), begins);
     }
 }
 
-/// A barrier of all PEs: nothing to do here.
+/// A barrier of PEs: nothing to do here.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
-pub(crate) fn collective(_: Operation, _: bool) {}
+pub(crate) fn collective(_: Operation, _: Meeting, _: bool) {}

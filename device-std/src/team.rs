@@ -3,11 +3,11 @@
 //! A [`Team`] is a handle that a kernel takes as a parameter; the host makes teams and destroys them. `shmem.team(team)`
 //! reads this PE's entry of the team once and gives an [`OnTeam`], a context on whose scopes every operation's `pe` is
 //! the team's number. Nothing is looked up per operation but a PE's number: by one multiplication where the team's PEs
-//! are evenly spaced in the job, as those of every split of `WORLD` are, else by one load.
+//! are evenly spaced in the job, as those of every strided split of `WORLD` are, else by one load.
 
-use crate::abi::{Cause, Operation, TeamAbi, teams};
+use crate::abi::{Cause, Operation, TeamAbi, control, teams};
 use crate::arch::{V16, Word};
-use crate::context::{Collective, Context, KernelContext, MayWait, Shmem, sealed};
+use crate::context::{Collective, Context, KernelContext, MayWait, Meeting, Shmem, sealed};
 use crate::fault::{Fault, fail};
 use crate::launch::{Arg, KernelParam, Named};
 use crate::seam;
@@ -115,7 +115,7 @@ impl<A: Arg<Team>> Arg<Team> for Option<A> {
 /// A context seen through a team: PE numbers are the team's, in every operation of its scopes. `Copy`, passed by value.
 ///
 /// What has no PE is as on the context itself: memory, waits, `fence` and `quiet`, and `barrier_all`, which is over all
-/// PEs of the job.
+/// PEs of the job; `team_barrier` and `team_sync` are over the team's.
 #[derive(Clone, Copy, Debug)]
 pub struct OnTeam<C> {
     context: C,
@@ -124,6 +124,8 @@ pub struct OnTeam<C> {
     start: u32,
     stride: i32,
     list: u64,
+    team: Team,
+    channel: u32,
 }
 
 macro_rules! team_of {
@@ -172,7 +174,22 @@ impl<C: KernelContext> OnTeam<C> {
             return None;
         }
         let (start, stride) = (spacing as u32, (spacing >> 32) as i32);
-        Some(Self { context, my_pe, n_pes, start, stride, list })
+        Some(Self { context, my_pe, n_pes, start, stride, list, team, channel: 0 })
+    }
+
+    /// The same team, whose barriers go by another of its 4 channels; 0 is where it starts. Those of different channels may
+    /// be under way at once. All PEs of the team meet on the same channel.
+    ///
+    /// Ends the kernel with [`Cause::IndexOutOfRange`] if there is no such channel.
+    #[inline(always)]
+    #[track_caller]
+    pub fn channel(self, channel: u32) -> Self {
+        if channel >= control::TEAM_CHANNELS {
+            let fault = Fault::new(Cause::IndexOutOfRange, Operation::Team);
+            let (expected, seen) = (control::TEAM_CHANNELS.into(), channel.into());
+            fail(self.shmem(), Fault { peer: self.shmem().my_pe(), expected, seen, ..fault })
+        }
+        Self { channel, ..self }
     }
 
     /// The context that this was made of.
@@ -253,6 +270,10 @@ impl<C: KernelContext> Context for OnTeam<C> {
         }
         // SAFETY: the list has `n_pes` numbers, and is there as long as the team is; the caller keeps `pe` below.
         unsafe { u32::load_global(self.list + 4 * u64::from(pe)) }
+    }
+    #[inline(always)]
+    fn meeting(self) -> Meeting {
+        Meeting { me: self.my_pe, team: self.team, channel: self.channel }
     }
 }
 

@@ -351,6 +351,16 @@ pub enum Error {
         /// PEs of the parent.
         n_pes: u32,
     },
+    /// A team cannot be divided like that.
+    #[error("{call} of a team of {n_pes} PE(s): {what}")]
+    BadSplit {
+        /// The call.
+        call: &'static str,
+        /// What it was asked, and why that cannot be.
+        what: String,
+        /// PEs of the parent.
+        n_pes: u32,
+    },
     /// The PEs of a new team have no slot for it that is free on all of them.
     #[error(
         "a PE may belong to {limit} teams at once, besides the predefined ones, and the PEs of a new team need a slot that is free on all of them: destroy teams that are not used any more"

@@ -84,6 +84,7 @@ impl Place {
     pub(crate) fn control(offset: u64) -> Option<Self> {
         Some(Self::Control(match offset {
             o if o >= control::BYTES => return None,
+            o if o >= control::TEAMS => "team barrier",
             o if o >= control::GRID => "grid barrier",
             o if o >= control::BARRIER => "barrier_all",
             _ => "control area",
@@ -108,6 +109,9 @@ impl Failure {
                 | Operation::WaitUntilAny
                 | Operation::WaitUntilSome
                 | Operation::BarrierAll
+                | Operation::SyncAll
+                | Operation::TeamBarrier
+                | Operation::TeamSync
                 | Operation::Updates
         );
         Some(Self {

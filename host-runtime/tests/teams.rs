@@ -50,6 +50,76 @@ fn teams_of_other_pes_that_have_the_same_slot_are_told_apart() {
         .unwrap();
 }
 
+/// Meets the team, and counts it.
+#[nvshmem_kernel]
+fn meet_team(shmem: oxshmem_device::Collective, team: Team, times: u64, channel: u32) {
+    let Some(team) = shmem.try_team(team) else { return };
+    let mut i = 0;
+    while i < times {
+        team.channel(channel).block().team_barrier();
+        i += 1;
+    }
+}
+
+#[test]
+fn a_slot_that_other_pes_have_used_more_often_serves_a_new_team() {
+    emulated(3)
+        .run(|shmem| {
+            // PEs 0 and 1 have gone further in the slot than PE 2 ever was.
+            let pair = team(&shmem, 0, 1, 2);
+            meet_team::launch(&shmem, ONE, pair.as_ref(), 7, 0)?;
+            if let Some(pair) = pair {
+                shmem.team_barrier(&pair)?;
+                shmem.team_destroy(pair)?;
+            }
+            let (row, column) = shmem.team_split_2d(&shmem.team_world(), 3)?;
+            assert_eq!((row.n_pes(), column.n_pes()), (3, 1));
+            meet_team::launch(&shmem, ONE, &row, 2, 0)?;
+            meet_team::launch(&shmem, ONE, &column, 2, 3)?;
+            shmem.team_sync(&row)?;
+            shmem.barrier_all()
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_channel_that_a_team_has_not_got_and_a_pe_that_does_not_come_end_the_kernel() {
+    let error = emulated(1)
+        .run(|shmem| {
+            meet_team::launch(&shmem, ONE, &shmem.team_world(), 1, 4)?;
+            shmem.barrier_all()
+        })
+        .unwrap_err();
+    says(&error, &["PE 0: team", "index 4", "4"]);
+    let error = emulated(2)
+        .deadline(std::time::Duration::from_millis(200))
+        .run(|shmem| {
+            let times = u64::from(shmem.my_pe());
+            meet_team::launch(&shmem, ONE, &shmem.team_world(), times, 2)?;
+            shmem.barrier_all()
+        })
+        .unwrap_err();
+    says(&error, &["PE 1: team_barrier", "team barrier word", "from PE 0", "expired"]);
+}
+
+#[test]
+fn pes_that_name_different_lists_are_told() {
+    emulated(2)
+        .run(|shmem| {
+            let mine = [shmem.my_pe(), 1 - shmem.my_pe()];
+            says(
+                error(shmem.team_from_pes(&shmem.team_world(), &mine)),
+                &["team_from_pes", "the list of PEs"],
+            );
+            says(error(shmem.team_from_pes(&shmem.team_world(), &[0, 0])), &["PE 0 was named twice"]);
+            says(error(shmem.team_split_2d(&shmem.team_world(), 0)), &["x_range is 0"]);
+            let back = shmem.team_from_pes(&shmem.team_world(), &[1, 0])?.unwrap();
+            assert_eq!(back.my_pe(), 1 - shmem.my_pe());
+            shmem.team_destroy(back)
+        })
+        .unwrap();
+}
+
 #[test]
 fn a_team_of_another_run_or_of_another_pe_is_refused() {
     let kept = emulated(2).run(|shmem| Ok(team(&shmem, 0, 1, 2).unwrap())).unwrap();

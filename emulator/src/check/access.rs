@@ -464,7 +464,7 @@ impl Run {
             let mut know = self.thread(who).know.clone().abroad().and(who, self.now(who));
             let here = self.issued_here(who);
             know.finish(Part::Local, &here);
-            if op.operation != Operation::SyncAll {
+            if !matches!(op.operation, Operation::SyncAll | Operation::TeamSync) {
                 know.finish(Part::Put(owner as u16), &here);
                 self.carry_out_known(pe, owner, &here);
             }

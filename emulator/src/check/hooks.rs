@@ -140,9 +140,9 @@ impl Checked for Current {
         }
     }
 
-    fn collective(&self, operation: Operation, begins: bool) {
+    fn collective(&self, operation: Operation, at: (u64, u32), begins: bool) {
         if let Some((mut run, who)) = self.run() {
-            run.collective(who, operation, begins);
+            run.collective(who, operation, at, begins);
         }
     }
 

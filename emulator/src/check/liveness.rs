@@ -3,7 +3,7 @@
 use super::clock::Who;
 use super::finding::{Finding, Kind, Waiter};
 use super::know::Class;
-use super::run::Run;
+use super::run::{Calls, Run};
 use oxshmem_device::abi::{Cause, Cmp, ErrorRecord, Operation};
 use std::rc::Rc;
 
@@ -96,9 +96,11 @@ impl Run {
                 waiter.by = self.could_have(address, record);
             }
             _ => match op.operation {
-                Operation::BarrierAll | Operation::SyncAll => {
-                    waiter.waits_for = format!("all PEs to come to {}", op.operation);
-                    waiter.by = self.who_came();
+                Operation::BarrierAll | Operation::SyncAll | Operation::TeamBarrier | Operation::TeamSync => {
+                    let all = matches!(op.operation, Operation::BarrierAll | Operation::SyncAll);
+                    let whom = if all { "all PEs" } else { "all PEs of its team" };
+                    waiter.waits_for = format!("{whom} to come to {}", op.operation);
+                    waiter.by = self.who_came(who);
                 }
                 _ => match self.thread(who).polled.first() {
                     // It goes round, and looks at it each time.
@@ -141,14 +143,16 @@ impl Run {
         text + &self.written_by(address)
     }
 
-    /// How often each PE has come to a barrier of all PEs.
-    fn who_came(&self) -> String {
-        let counts: Vec<String> = self
-            .calls
-            .iter()
-            .enumerate()
-            .map(|(pe, calls)| format!("PE {pe}: {}", calls.all.len()))
-            .collect();
+    /// How often each PE has come to the barrier that a thread is in.
+    fn who_came(&self, who: Who) -> String {
+        let pe = self.thread(who).pe as usize;
+        let block = |of: Who| self.thread(of).block;
+        let inside = |calls: &[Calls]| calls[pe].inside.is_some_and(|of| block(of) == block(who));
+        let of_all = matches!(self.thread(who).op.operation, Operation::BarrierAll | Operation::SyncAll);
+        let Some(calls) = self.calls.values().find(|calls| inside(calls)) else { return String::new() };
+        // Of a team those that have never come may not belong to it.
+        let came = calls.iter().enumerate().filter(|(_, calls)| of_all || !calls.all.is_empty());
+        let counts: Vec<String> = came.map(|(pe, calls)| format!("PE {pe}: {}", calls.all.len())).collect();
         format!("times that each PE has come to one: {}", counts.join(", "))
     }
 

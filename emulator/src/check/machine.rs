@@ -300,6 +300,8 @@ impl Hosts for HostSide {
                 "the host program of PE {pe} has not come to any call of the library for {}: it may wait for another PE's by other means, which keeps that from running",
                 self.baton.patience()
             );
+            // It may never come back, and the report with it.
+            eprintln!("oxshmem checker: {detail}");
             run.found(Finding { detail, ..Finding::new(Kind::NoProgress) });
         }
         !self.baton.asks(Some(host))

@@ -52,7 +52,8 @@ pub(crate) struct Run {
     pub(crate) met: u64,
     /// Hash of all memory, by its changes.
     pub(crate) memory: u64,
-    pub(crate) calls: Vec<Calls>,
+    /// By team and channel, then by PE.
+    pub(crate) calls: HashMap<(u64, u32), Vec<Calls>>,
     units: HashMap<(Together, usize, u64), u32>,
     /// Whether the run must end because of what was found.
     pub(crate) over: bool,
@@ -96,7 +97,7 @@ impl Run {
             progress: 0,
             met: 0,
             memory: 0,
-            calls: (0..pes).map(|_| Calls::default()).collect(),
+            calls: HashMap::new(),
             units: HashMap::new(),
             over: false,
             gives_up: false,
@@ -123,7 +124,7 @@ impl Run {
         self.reported.clear();
         self.woken.clear();
         (self.stamp, self.progress, self.met, self.memory) = (0, 0, 0, 0);
-        self.calls.iter_mut().for_each(|calls| *calls = Calls::default());
+        self.calls.clear();
         self.units.clear();
         (self.over, self.gives_up) = (false, false);
         self.operations = 0;

@@ -34,10 +34,18 @@ pub(crate) enum Call {
     RecoverReset,
 }
 
+/// Calls over the PEs of a team to which each comes when all that it has launched is over.
+pub(crate) const TEAM_BARRIER: &str = "team_barrier";
+pub(crate) const TEAM_DESTROY: &str = "team_destroy";
+
 impl Call {
     /// Whether a PE comes to it when all that it has launched is over, so that it covers that.
     pub(crate) fn completes(&self) -> bool {
-        matches!(self, Self::BarrierAll | Self::Free(_) | Self::RecoverDrained)
+        match self {
+            Self::BarrierAll | Self::Free(_) | Self::RecoverDrained => true,
+            Self::Team { what, .. } => [TEAM_BARRIER, TEAM_DESTROY].contains(what),
+            _ => false,
+        }
     }
 
     pub(super) fn recovers(&self) -> bool {

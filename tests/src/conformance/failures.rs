@@ -5,7 +5,7 @@ use super::suite::Report;
 use crate::kernels::failures::*;
 use crate::kernels::ordering::barrier_rounds;
 use crate::kernels::scope;
-use crate::kernels::teams::{exit_job, put_on_team};
+use crate::kernels::teams::{exit_job, miss_team, put_on_team};
 use oxshmem::{Config, Error, Place, Result, Shmem};
 use oxshmem_device::LaunchConfig;
 use oxshmem_device::abi::{Cause, Operation, teams};
@@ -15,6 +15,7 @@ use std::time::Duration;
 pub(super) const CONFIG: LaunchConfig = LaunchConfig::blocks(2).threads(96);
 
 /// What the first cause must say.
+#[derive(Clone, Copy)]
 pub(super) struct Expected {
     pub cause: Cause,
     pub operation: Operation,
@@ -88,6 +89,15 @@ fn waits(shmem: &Shmem, report: &Report, number: u32, name: &'static str) -> Res
         fails(shmem, report, "a barrier_all that a PE misses reports it", name, expected, || {
             miss_barrier::launch(shmem, CONFIG, number, 0)
         })?;
+        for (syncs, operation, rule) in [
+            (0, Operation::TeamBarrier, "a team_barrier that a PE misses reports it"),
+            (1, Operation::TeamSync, "a team_sync that a PE misses reports it"),
+        ] {
+            let expected = Expected { operation, ..expected };
+            fails(shmem, report, rule, name, expected, || {
+                miss_team::launch(shmem, CONFIG, shmem.team_world(), 3, syncs)
+            })?;
+        }
     }
     if number == scope::GRID {
         let expected = Expected {

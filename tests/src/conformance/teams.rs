@@ -34,8 +34,58 @@ pub(super) fn all(bench: &mut Bench<'_>) -> Result<()> {
             bench.shmem.team_destroy(team)?;
         }
     }
+    grids(bench)?;
+    lists(bench)?;
     refused(bench)?;
     slots(bench)
+}
+
+/// Teams of the rows and columns of a grid.
+fn grids(bench: &Bench<'_>) -> Result<()> {
+    let shmem = bench.shmem;
+    let (n, me) = (shmem.n_pes(), shmem.my_pe());
+    for x_range in [1, 2, 3, n, n + 1] {
+        let (row, column) = shmem.team_split_2d(&shmem.team_world(), x_range)?;
+        let first = me / x_range * x_range;
+        let of_row: Vec<u32> = (first..n.min(first + x_range)).collect();
+        let of_column: Vec<u32> = (me % x_range..n).step_by(x_range as usize).collect();
+        // Each PE its own team: what they do together is the same for all.
+        one_team(bench, "a row", Some(&row), &of_row)?;
+        one_team(bench, "a column", Some(&column), &of_column)?;
+        shmem.team_destroy(column)?;
+        shmem.team_destroy(row)?;
+    }
+    let refused = shmem.team_split_2d(&shmem.team_world(), 0);
+    if !matches!(refused, Err(Error::BadSplit { call: "team_split_2d", .. })) {
+        bench.report.fail(format!("an x_range of 0 gave {refused:?}"));
+    }
+    Ok(())
+}
+
+/// Teams of PEs in any order.
+fn lists(bench: &Bench<'_>) -> Result<()> {
+    let shmem = bench.shmem;
+    let n = shmem.n_pes();
+    let mut lists = vec![vec![0], vec![n - 1, 0], (0..n).rev().collect()];
+    if n > 3 {
+        lists.push(vec![2, 0, 3]);
+    }
+    for pes in lists {
+        // With one PE the second names it twice.
+        if n == 1 && pes.len() > 1 {
+            let refused = shmem.team_from_pes(&shmem.team_world(), &pes);
+            if !matches!(refused, Err(Error::BadSplit { call: "team_from_pes", .. })) {
+                bench.report.fail(format!("{pes:?} gave {refused:?}"));
+            }
+            continue;
+        }
+        let team = shmem.team_from_pes(&shmem.team_world(), &pes)?;
+        one_team(bench, "a list", team.as_ref(), &pes)?;
+        if let Some(team) = team {
+            shmem.team_destroy(team)?;
+        }
+    }
+    Ok(())
 }
 
 /// Splits of `n` PEs: name, start, stride, size.
@@ -84,7 +134,51 @@ fn one_team(bench: &Bench<'_>, name: &str, team: Option<&Team>, pes: &[u32]) -> 
     )?;
     bench.shmem.free(out)?;
     moving(bench, name, team, pes)?;
-    signalling(bench, name, team, pes)
+    signalling(bench, name, team, pes)?;
+    meeting(bench, name, team, pes)
+}
+
+/// A team's barriers order what its PEs did, on each of its channels.
+fn meeting(bench: &Bench<'_>, name: &str, team: Option<&Team>, pes: &[u32]) -> Result<()> {
+    const ROUNDS: u32 = 3;
+    const LEN: usize = 65;
+    let shmem = bench.shmem;
+    let (words, src) = (shmem.alloc_zeroed::<u32>(LEN)?, shmem.alloc_zeroed::<u32>(LEN)?);
+    let seen = shmem.alloc_zeroed::<u32>(LEN)?;
+    let mine = pes.iter().position(|pe| *pe == shmem.my_pe());
+    let at = |by: usize| mine.map(|mine| pes[(mine + by) % pes.len()]);
+    let (next, prev) = (at(1), at(pes.len() - 1));
+    for (number, scope_name) in bench.scopes() {
+        seen.fill(0)?;
+        let channel = number % 4;
+        bench.row(
+            "team_barrier and team_sync make what the team's PEs did visible",
+            || format!("{name}, {pes:?}, {scope_name} scope, channel {channel}"),
+            || team_meets::launch(shmem, TWO_BLOCKS, team, &words, &seen, &src, ROUNDS, channel, number),
+            || seen.read(),
+            |i| match (next, prev) {
+                (Some(next), Some(prev)) => {
+                    (0..ROUNDS).map(|round| 1000 * prev + 10 * round + i as u32 + 7 * next + round).sum()
+                }
+                _ => 0,
+            },
+        )?;
+    }
+    let counts = shmem.alloc_zeroed::<u32>(4)?;
+    bench.row(
+        "a team's channels are in barriers at once",
+        || format!("{name}, {pes:?}"),
+        || {
+            let four = LaunchConfig::blocks(4).threads(32);
+            two_channels::launch(shmem, four, team, &counts, 10)
+        },
+        || counts.read(),
+        |_| if mine.is_some() { 10 } else { 0 },
+    )?;
+    for vector in [words, src, seen, counts] {
+        shmem.free(vector)?;
+    }
+    Ok(())
 }
 
 /// Data, signals and atomics go where the team's numbers say.

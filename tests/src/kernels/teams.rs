@@ -71,6 +71,86 @@ pub fn all_to_all(shmem: Collective, team: Team, arrived: Sym<Signal>, scope: u3
     }
 }
 
+/// Puts into the next PE's memory, meets the team by `team_barrier` on a channel, and adds what has come to `seen`; then
+/// stores to the own memory, meets it by `team_sync`, and adds what the next PE has stored.
+#[nvshmem_kernel]
+pub fn team_meets(
+    shmem: Collective,
+    team: Team,
+    words: Sym<[u32]>,
+    seen: Sym<[u32]>,
+    src: Sym<[u32]>,
+    rounds: u32,
+    channel: u32,
+    scope: u32,
+) {
+    let Some(team) = shmem.try_team(team) else { return };
+    let team = team.channel(channel);
+    let (own, out, from) = (shmem.local(words), shmem.local(seen), shmem.local(src));
+    at_scope!(team, scope, |s| {
+        let mut round = 0;
+        while round < rounds {
+            let mut i = s.rank();
+            while i < from.len() {
+                from.set(i, 1000 * shmem.my_pe() + 10 * round + i as u32);
+                i += s.size();
+            }
+            s.put(words, src, team.next_pe());
+            s.team_barrier();
+            let mut i = s.rank();
+            while i < own.len() {
+                out.set(i, out.get(i).wrapping_add(own.get(i)));
+                i += s.size();
+            }
+            // Nobody writes before everybody has read.
+            s.team_barrier();
+            let mut i = s.rank();
+            while i < own.len() {
+                own.set(i, 7 * shmem.my_pe() + round);
+                i += s.size();
+            }
+            s.team_sync();
+            let mut i = s.rank();
+            while i < own.len() {
+                let value = team.thread().g(words.at(i), team.next_pe());
+                out.set(i, out.get(i).wrapping_add(value));
+                i += s.size();
+            }
+            s.team_sync();
+            round += 1;
+        }
+    });
+}
+
+/// Two blocks meet the team at once, each on its own channel, so many times.
+#[nvshmem_kernel]
+pub fn two_channels(shmem: Collective, team: Team, count: Sym<[u32]>, rounds: u32) {
+    let Some(team) = shmem.try_team(team) else { return };
+    let block = team.channel(thread::block_idx_x()).block();
+    let mut round = 0;
+    while round < rounds {
+        block.team_barrier();
+        round += 1;
+    }
+    if block.is_leader() {
+        shmem.local(count).set(u64::from(thread::block_idx_x()), round);
+    }
+}
+
+/// All but the team's PE 0 meet it.
+#[nvshmem_kernel]
+pub fn miss_team(shmem: Collective, team: Team, channel: u32, syncs: u32) {
+    let Some(team) = shmem.try_team(team) else { return };
+    let thread = team.channel(channel).thread();
+    if team.my_pe() > 0 && thread::in_grid() == 0 {
+        if syncs == 0 {
+            thread.team_barrier();
+        } else {
+            thread.team_sync();
+        }
+    }
+}
+
 /// Puts to a PE of the team that need not exist.
 #[nvshmem_kernel]
 pub fn put_on_team(shmem: Collective, team: Team, dst: Sym<[u32]>, src: Sym<[u32]>, scope: u32, pe: u32) {

@@ -138,8 +138,8 @@ pub trait Checked {
     fn with(&self, value: u64);
     /// Whether the test that the thread is in was true.
     fn tested(&self, holds: bool);
-    /// The thread begins a barrier of all PEs for its PE, or has passed it.
-    fn collective(&self, operation: Operation, begins: bool);
+    /// The thread begins a barrier of PEs for its PE, or has passed it: of all PEs, or of a team and channel.
+    fn collective(&self, operation: Operation, at: (u64, u32), begins: bool);
     /// The thread fails with this record, and ends.
     fn failed(&self, record: &ErrorRecord);
 }

@@ -1,8 +1,9 @@
-//! What do barriers of all PEs complete, and who must come to them?
+//! What do barriers of PEs complete, and who must come to them?
 
 use super::Shape;
 use super::shape::Verdict;
 use super::words::{BARRIER_AND_READ_X, NOTHING, Words};
+use oxshmem_device::prelude::*;
 use oxshmem_emulator::check::Kind::{
     CollectiveMismatch, CollectiveOverlap, DataRace, Deadlock, SignalOvertakesData,
 };
@@ -60,6 +61,77 @@ pub(super) const SHAPES: &[Shape] = &[
                     me.r.set(0, t.g(me.x.at(0), 0));
                 },
             ])
+        },
+    ),
+    Shape::new(
+        (50, ""),
+        "team-barrier-without-the-putter",
+        "P2: put x@1=1 ‖ P0: BAR{0,1} ‖ P1: BAR{0,1}; R x",
+        3,
+        Verdict::race(&[DataRace], &[&[0], &[1]]).exact(),
+        |w| {
+            let (x, r, pair) = (w.data::<u32>("x", 1), w.registers(1), w.team(&[0, 1]));
+            Box::new(move |shmem| match shmem.try_team(pair) {
+                None => shmem.thread().put(x, &[1], 1),
+                Some(team) => {
+                    team.thread().team_barrier();
+                    if team.my_pe() == 1 {
+                        r.set(0, shmem.local(x).get(0).into());
+                    }
+                }
+            })
+        },
+    ),
+    Shape::new(
+        (51, ""),
+        "team-barrier-of-any-target",
+        "P0: put x@2=1; BAR{0,1} ‖ P1: BAR{0,1}; t:=!1@2 ‖ P2: W(t≥1); R x",
+        3,
+        Verdict::ok(&[&[1]]),
+        |w| {
+            let (x, t, r) = (w.data::<u32>("x", 1), w.signals("t", 1).at(0), w.registers(1));
+            let pair = w.team(&[0, 1]);
+            Box::new(move |shmem| match shmem.try_team(pair) {
+                None => {
+                    shmem.thread().wait_until(t, Cmp::Ge, 1);
+                    r.set(0, shmem.local(x).get(0).into());
+                }
+                Some(team) => {
+                    if team.my_pe() == 0 {
+                        shmem.thread().put(x, &[1], 2);
+                    }
+                    team.thread().team_barrier();
+                    if team.my_pe() == 1 {
+                        shmem.thread().signal(t, SignalOp::Set(1), 2);
+                    }
+                }
+            })
+        },
+    ),
+    Shape::new(
+        (51, "s"),
+        "team-sync-of-any-target",
+        "P0: put x@2=1; SYN{0,1} ‖ P1: SYN{0,1}; t:=!1@2 ‖ P2: W(t≥1); R x",
+        3,
+        Verdict::race(&[DataRace, SignalOvertakesData], &[&[0], &[1]]).exact(),
+        |w| {
+            let (x, t, r) = (w.data::<u32>("x", 1), w.signals("t", 1).at(0), w.registers(1));
+            let pair = w.team(&[0, 1]);
+            Box::new(move |shmem| match shmem.try_team(pair) {
+                None => {
+                    shmem.thread().wait_until(t, Cmp::Ge, 1);
+                    r.set(0, shmem.local(x).get(0).into());
+                }
+                Some(team) => {
+                    if team.my_pe() == 0 {
+                        shmem.thread().put(x, &[1], 2);
+                    }
+                    team.thread().team_sync();
+                    if team.my_pe() == 1 {
+                        shmem.thread().signal(t, SignalOp::Set(1), 2);
+                    }
+                }
+            })
         },
     ),
     Shape::new(

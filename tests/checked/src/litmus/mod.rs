@@ -59,11 +59,9 @@ pub type Kernel = Box<dyn Fn(Collective) + Send + Sync>;
 /// Rows of the table of shapes that this API cannot write down, and why.
 pub const NOT_EXPRESSIBLE: &[(u32, &str)] = &[
     (32, "no atomic has block scope"),
-    (50, "barriers are of all PEs: a team has none"),
-    (51, "barriers are of all PEs: a team has none"),
-    (52, "no collective operation but barrier_all and sync_all; by put_signal and waits it is shape 60o"),
-    (53, "no collective operation but barrier_all and sync_all; by put_signal and waits it is shape 58"),
-    (54, "no collective operation but barrier_all and sync_all; by put_signal it is shape 6"),
+    (52, "no collective operation but barriers; by put_signal and waits it is shape 60o"),
+    (53, "no collective operation but barriers; by put_signal and waits it is shape 58"),
+    (54, "no collective operation but barriers; by put_signal it is shape 6"),
     (76, "the bulk engine is used inside of operations only, which wait for it"),
     (77, "the bulk engine is used inside of operations only, which wait for it"),
     (78, "the bulk engine is used inside of operations only, which fence its source"),

@@ -81,6 +81,30 @@ pub(super) const PAIRS: &[Pair] = &[
         barrier_of_all_by_a_team,
     ),
     pair(
+        "team-sync-for-puts",
+        Kind::DataRace,
+        3,
+        WorldGrid::of(1, 32),
+        "a team's puts are taken to be complete after its team_sync",
+        team_sync_for_puts,
+    ),
+    pair(
+        "one-channel-for-two-blocks",
+        Kind::CollectiveOverlap,
+        3,
+        WorldGrid::of(2, 1),
+        "two blocks meet a team at once on one of its channels",
+        one_channel_for_two_blocks,
+    ),
+    pair(
+        "another-channel",
+        Kind::Deadlock,
+        3,
+        WorldGrid::of(1, 1),
+        "a team's members meet on different channels",
+        another_channel,
+    ),
+    pair(
         "slot-by-job-number",
         Kind::OutOfBounds,
         3,
@@ -209,6 +233,40 @@ fn barrier_of_all_by_a_team(world: &mut World, broken: bool) -> Kernel {
         Some(team) => team.thread().barrier_all(), // barrier-of-all-by-a-team: one
         None if !broken => shmem.thread().barrier_all(),
         None => {}
+    })
+}
+
+fn team_sync_for_puts(world: &mut World, broken: bool) -> Kernel {
+    let (inbox, row) = (world.data::<u32>("inbox", 32), world.data::<u32>("row", 32));
+    let outer = world.team(&[2, 0]);
+    Box::new(move |shmem| {
+        let Some(team) = shmem.try_team(outer) else { return };
+        let block = team.block();
+        block.put(inbox, row, team.next_pe()); // team-sync-for-puts: one
+        if broken {
+            block.team_sync();
+        } else {
+            block.team_barrier();
+        }
+        let _ = shmem.local(inbox).get(block.rank()); // team-sync-for-puts: two
+    })
+}
+
+fn one_channel_for_two_blocks(world: &mut World, broken: bool) -> Kernel {
+    let outer = world.team(&[0, 2]);
+    Box::new(move |shmem| {
+        let Some(team) = shmem.try_team(outer) else { return };
+        let channel = if broken { 0 } else { thread::block_idx_x() };
+        team.channel(channel).thread().team_barrier(); // one-channel-for-two-blocks: one
+    })
+}
+
+fn another_channel(world: &mut World, broken: bool) -> Kernel {
+    let outer = world.team(&[0, 2]);
+    Box::new(move |shmem| {
+        let Some(team) = shmem.try_team(outer) else { return };
+        let channel = if broken { team.my_pe() } else { 1 };
+        team.channel(channel).thread().team_barrier(); // another-channel: one
     })
 }
 

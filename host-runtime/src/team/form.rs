@@ -1,0 +1,101 @@
+//! A PE's table of teams, in device memory, and the entries that it writes there.
+
+use crate::error::Result;
+use crate::formed::Formed;
+use crate::pe::Pe;
+use oxshmem_device::Team as Handle;
+use oxshmem_device::abi::{TeamAbi, control, teams};
+use std::sync::Arc;
+
+impl Pe {
+    /// Writes the table of teams, with those that are always there.
+    pub(crate) fn first_teams(&self) -> Result<()> {
+        self.lock().teams.slots.resize_with(teams::SLOTS as usize, || None);
+        let empty = entry_bytes(teams::EMPTY).repeat(teams::SLOTS as usize);
+        // SAFETY: the table, which nothing knows yet.
+        unsafe { self.copies.write(self.tables, &empty)? };
+        let job = &self.job;
+        let gpu = job.gpu_of_pe[self.me as usize];
+        let same_gpu = (0..job.n_pes).filter(|pe| job.gpu_of_pe[*pe as usize] == gpu);
+        // All processes of a job are on one host.
+        let node = (0..job.n_pes).collect();
+        for (handle, pes) in [
+            (Handle::WORLD, (0..job.n_pes).collect()),
+            (Handle::NODE, node),
+            (Handle::SAME_GPU, same_gpu.collect()),
+        ] {
+            self.form(handle, pes)?;
+        }
+        Ok(())
+    }
+
+    fn write_entry(&self, slot: u32, entry: TeamAbi) -> Result<()> {
+        let at = self.tables + u64::from(slot) * size_of::<TeamAbi>() as u64;
+        // SAFETY: an entry of the table, which no kernel that runs may name.
+        unsafe { self.copies.write(at, &entry_bytes(entry)) }
+    }
+
+    /// Makes a team, if this PE is one of `pes`, in the slot that its handle names.
+    pub(super) fn form(&self, handle: Handle, pes: Vec<u32>) -> Result<Option<Arc<Formed>>> {
+        let Some(my_pe) = (0..).zip(&pes).find(|(_, pe)| **pe == self.me).map(|(my_pe, _)| my_pe) else {
+            return Ok(None);
+        };
+        let (start, stride, list) = match spacing(&pes) {
+            Some(stride) => (pes[0], stride, 0),
+            None => (0, 1, self.write_list(&pes)?),
+        };
+        let n_pes = pes.len() as u32;
+        let entry = TeamAbi { my_pe, n_pes, start, stride, list, handle: handle.to_bits() };
+        let formed = Arc::new(Formed { handle, pes, my_pe, list });
+        // Before the entry, so that the list is given back whatever becomes of that.
+        self.lock().teams.slots[handle.slot() as usize] = Some(formed.clone());
+        let written = self.clear_words(handle).and_then(|()| self.write_entry(handle.slot() as u32, entry));
+        written.inspect_err(|_| self.forget(&formed))?;
+        Ok(Some(formed))
+    }
+
+    /// Makes the words zero by which the team's kernels meet: an earlier team of the slot may have used them. Those of the
+    /// predefined teams are so from the start.
+    fn clear_words(&self, handle: Handle) -> Result<()> {
+        if handle.slot() < u64::from(teams::FIRST_FREE) {
+            return Ok(());
+        }
+        let at = self.base() + control::TEAMS + control::TEAM_STRIDE * handle.slot();
+        // SAFETY: in the own control area, which is mapped; no kernel of any PE uses a slot that no team has.
+        unsafe { self.copies.write(at, &[0; control::TEAM_STRIDE as usize]) }
+    }
+
+    fn write_list(&self, pes: &[u32]) -> Result<u64> {
+        let bytes: &[u8] = bytemuck::cast_slice(pes);
+        let list = self.copies.allocate(bytes.len() as u64)?;
+        // SAFETY: just allocated with this size; given back here if it stays unknown.
+        let written = unsafe { self.copies.write(list, bytes) };
+        written.inspect_err(|_| self.retire(list))?;
+        Ok(list)
+    }
+
+    /// Takes a team away, which no kernel uses any more.
+    pub(super) fn dissolve(&self, formed: &Formed) -> Result<()> {
+        self.forget(formed);
+        self.write_entry(formed.handle.slot() as u32, teams::EMPTY)
+    }
+
+    fn forget(&self, formed: &Formed) {
+        self.lock().teams.slots[formed.handle.slot() as usize] = None;
+        if formed.list != 0 {
+            self.retire(formed.list);
+        }
+    }
+}
+
+fn entry_bytes(entry: TeamAbi) -> [u8; size_of::<TeamAbi>()] {
+    // SAFETY: integers without padding.
+    unsafe { std::mem::transmute(entry) }
+}
+
+/// From one PE to the next, if that is always the same; not 0.
+pub(super) fn spacing(pes: &[u32]) -> Option<i32> {
+    let [first, second, ..] = pes else { return Some(1) };
+    let stride = second.cast_signed() - first.cast_signed();
+    pes.windows(2).all(|pair| pair[1].cast_signed() - pair[0].cast_signed() == stride).then_some(stride)
+}

@@ -86,7 +86,7 @@ fn a_slot_that_other_pes_have_used_more_often_serves_a_new_team() {
 fn a_channel_that_a_team_has_not_got_and_a_pe_that_does_not_come_end_the_kernel() {
     let error = emulated(1)
         .run(|shmem| {
-            meet_team::launch(&shmem, ONE, &shmem.team_world(), 1, 4)?;
+            meet_team::launch(&shmem, ONE, shmem.team_world(), 1, 4)?;
             shmem.barrier_all()
         })
         .unwrap_err();
@@ -95,7 +95,7 @@ fn a_channel_that_a_team_has_not_got_and_a_pe_that_does_not_come_end_the_kernel(
         .deadline(std::time::Duration::from_millis(200))
         .run(|shmem| {
             let times = u64::from(shmem.my_pe());
-            meet_team::launch(&shmem, ONE, &shmem.team_world(), times, 2)?;
+            meet_team::launch(&shmem, ONE, shmem.team_world(), times, 2)?;
             shmem.barrier_all()
         })
         .unwrap_err();

@@ -52,7 +52,7 @@ fn teams_of_other_pes_that_have_the_same_slot_are_told_apart() {
 
 /// Meets the team, and counts it.
 #[nvshmem_kernel]
-fn meet_team(shmem: oxshmem_device::Collective, team: Team, times: u64, channel: u32) {
+fn meet_team(shmem: Collective, team: Team, times: u64, channel: u32) {
     let Some(team) = shmem.try_team(team) else { return };
     let mut i = 0;
     while i < times {

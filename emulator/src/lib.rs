@@ -47,6 +47,7 @@ pub use device::Device;
 pub use error::{Error, LastOperation, Problem, Site};
 pub use host::{HostHandle, HostThread};
 pub use launch::Launch;
+pub use launch::Point;
 pub use machine::Machine;
 pub use memory::{
     Allocation, GRANULARITY, HostMemory, HostRegistration, Physical, Reservation,

@@ -62,8 +62,10 @@
 mod alloc;
 #[cfg(feature = "emulator")]
 mod asked;
+mod atomic;
 mod board;
 mod bootstrap;
+mod calls;
 #[cfg(feature = "emulator")]
 mod check;
 mod config;
@@ -92,13 +94,18 @@ mod launch;
 mod launched;
 mod ledger;
 mod local;
+mod memory;
+mod named;
+mod order;
 mod pe;
 mod process;
+mod rma;
 mod room;
 mod run;
 mod session;
 mod shape;
 mod shmem;
+mod signal;
 mod space;
 mod stop;
 mod stream;
@@ -123,6 +130,7 @@ pub use error::{Error, Result};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
 pub use local::DeviceVec;
+pub use memory::{Destination, OnDevice, OnHeap, Source};
 pub use oxshmem_device::{LaunchConfig, Reach, Signal, SignalOp};
 pub use run::{run, run_local};
 pub use session::{Session, init};

@@ -147,6 +147,10 @@ impl<T: Pod> DeviceVec<T> {
         Err(Error::OutOfRange { start: 0, count: count as u64, len: self.len as u64 })
     }
 
+    pub(crate) fn owner(&self) -> &Arc<Pe> {
+        &self.pe
+    }
+
     fn bytes(&self) -> u64 {
         (self.len * size_of::<T>()) as u64
     }

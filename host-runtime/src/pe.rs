@@ -2,6 +2,7 @@
 //! has dropped but not yet given back. Vectors and streams keep it alive.
 
 use crate::alloc::{Allocation, AllocationId, Heap};
+use crate::calls::OwnStream;
 use crate::driver::{self, Device, Queue};
 use crate::error::{Error, Result};
 use crate::fault;
@@ -60,6 +61,8 @@ pub(crate) struct State {
     released: Vec<(AllocationId, u64)>,
     /// Dropped local allocations, likewise.
     retired: Vec<(u64, u64)>,
+    /// The runtime's own stream, once a host operation has needed it.
+    pub(crate) own_stream: Option<OwnStream>,
     /// What a kernel of this PE failed with outside the error record.
     broken: Option<Error>,
 }

@@ -3,9 +3,8 @@
 
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::pe::{Pe, Slot};
+use crate::pe::Pe;
 use crate::shmem::Shmem;
-use oxshmem_device::abi::control;
 use std::sync::Arc;
 
 /// A queue of launches. Made by [`Shmem::stream`](crate::Shmem::stream); dropping it waits for nothing, and
@@ -33,19 +32,7 @@ impl Stream {
         }
         pe.look_at_all()?;
         pe.collect()?;
-        let queue = pe.device.queue()?;
-        let mut state = pe.lock();
-        let free = state.streams.iter().position(Option::is_none);
-        let slot = match free {
-            Some(slot) => slot,
-            None if state.streams.len() < control::GRID_SLOTS as usize => {
-                state.streams.push(None);
-                state.streams.len() - 1
-            }
-            None => return Err(Error::TooManyStreams { limit: control::GRID_SLOTS }),
-        };
-        state.streams[slot] = Some(Slot::new(queue, pe.seat(), state.launches));
-        drop(state);
+        let slot = pe.new_slot()?;
         Ok(Self { pe: pe.clone(), slot })
     }
 

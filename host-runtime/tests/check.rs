@@ -336,3 +336,74 @@ fn a_host_that_writes_under_a_kernel_is_found() {
 fn no_pes_is_an_error() {
     assert!(matches!(error(oxshmem::check(&seeds(1), 0, overtakes)), Error::Config { .. }));
 }
+
+/// Reads the first element.
+#[nvshmem_kernel]
+fn reads_first(shmem: Shmem, data: Sym<[u32]>) {
+    let _ = shmem.local(data).get(0);
+}
+
+#[test]
+fn a_host_put_under_another_pes_kernel_is_found() {
+    let (finding, _) = found(2, |shmem| {
+        let data = shmem.alloc_zeroed::<u32>(8)?;
+        shmem.barrier_all()?;
+        match shmem.my_pe() {
+            0 => shmem.put(data.slice(0, 3), &[1, 2, 3], 1)?,
+            _ => reads_first::launch(&shmem, SOLO, &data)?,
+        }
+        shmem.barrier_all()
+    });
+    assert_eq!(finding.kind, Kind::DataRace, "{finding}");
+    says(&finding.to_string(), &["[0] of PE 1", "check.rs"]);
+}
+
+#[test]
+fn host_operations_in_order_are_silent() {
+    silent(3, |shmem| {
+        let (me, n) = (shmem.my_pe(), shmem.n_pes());
+        let (data, all) = (shmem.alloc_zeroed::<u32>(8)?, shmem.alloc_zeroed::<u32>(8)?);
+        let (ready, count) = (shmem.alloc_signals(1)?, shmem.alloc_atomics::<u32>(1, Reach::World)?);
+        let next = (me + 1) % n;
+        // The data before its signal, which the next PE's kernel waits for before it reads.
+        shmem.put(&data, &[me; 8], next)?;
+        shmem.signal(ready.at(0), SignalOp::Set(1), next)?;
+        wait_then_read::launch(&shmem, SOLO, &data, ready.at(0))?;
+        shmem.atomic_add(count.at(0), 1, 0)?;
+        shmem.barrier_all()?;
+        assert_eq!(shmem.atomic_fetch(count.at(0), 0)?, n);
+        assert_eq!((data.read()?, shmem.g(data.at(3), next)?), (vec![(me + n - 1) % n; 8], me));
+        // A kernel's put, completed by the host before it tells another PE.
+        put_to::launch(&shmem, SOLO, &all, &data, next)?;
+        shmem.quiet()?;
+        shmem.signal(ready.at(0), SignalOp::Set(2), next)?;
+        wait_then_read_again::launch(&shmem, SOLO, &all, ready.at(0))?;
+        shmem.barrier_all()
+    });
+}
+
+#[nvshmem_kernel]
+fn wait_then_read(shmem: Collective, data: Sym<[u32]>, ready: Sym<Signal>) {
+    shmem.thread().wait_reached(ready, 1);
+    let _ = shmem.local(data).get(0);
+}
+
+#[nvshmem_kernel]
+fn wait_then_read_again(shmem: Collective, data: Sym<[u32]>, ready: Sym<Signal>) {
+    shmem.thread().wait_reached(ready, 2);
+    let _ = shmem.local(data).get(0);
+}
+
+#[test]
+fn a_host_get_of_what_a_kernel_writes_is_found() {
+    let (finding, _) = found(2, |shmem| {
+        let (data, src) = (shmem.alloc_zeroed::<u32>(8)?, shmem.alloc_zeroed::<u32>(8)?);
+        match shmem.my_pe() {
+            0 => put_to::launch(&shmem, SOLO, &data, &src, 1)?,
+            _ => _ = shmem.g(data.at(2), 1)?,
+        }
+        shmem.barrier_all()
+    });
+    assert_eq!(finding.kind, Kind::DataRace, "{finding}");
+    says(&finding.to_string(), &["[2] of PE 1"]);
+}

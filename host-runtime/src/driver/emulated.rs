@@ -184,6 +184,10 @@ impl HostThread for OnMachine {
         self.0.back();
     }
 
+    fn completes(&self) {
+        self.0.completes(super::site());
+    }
+
     fn leaves(&self, members: &[u32]) {
         self.0.leaves(super::site(), members);
     }
@@ -311,6 +315,7 @@ impl Queue for Stream {
             shared_bytes: launch.shared,
             collective: launch.collective,
             context: launch.context,
+            site: launch.site,
             run: body,
         };
         self.stream.launch(launch).map_err(|error| failed(error, "launching a kernel"))
@@ -351,6 +356,7 @@ impl Queue for Stream {
             shared_bytes: 0,
             collective: false,
             context,
+            site: None,
             run: Box::new(run),
         };
         self.stream.launch(launch).map_err(|error| failed(error, "recording an event"))?;
@@ -387,6 +393,17 @@ impl Queue for Stream {
         let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
         // SAFETY: as in `write`.
         unsafe { std::ptr::write_bytes(to, 0, bytes as usize) };
+        self.machine.memory_changed();
+        Ok(())
+    }
+
+    unsafe fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<()> {
+        self.machine.accessed(super::site(), from, bytes, false);
+        self.machine.accessed(super::site(), to, bytes, true);
+        let from = std::ptr::with_exposed_provenance::<u8>(from as usize);
+        let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
+        // SAFETY: as in `write`.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes as usize) };
         self.machine.memory_changed();
         Ok(())
     }

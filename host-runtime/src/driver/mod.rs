@@ -183,6 +183,13 @@ pub(crate) trait Queue: Send + Sync + Debug {
     /// As [`write`](Self::write).
     unsafe fn zero(&self, to: u64, bytes: u64) -> Result<()>;
 
+    /// Copies between device memory, also of other devices, after the work of this queue alone, and waits for it.
+    ///
+    /// # Safety
+    /// Both name `bytes` bytes of device memory that this device reaches; they do not overlap, nothing else writes either
+    /// meanwhile, and nothing reads what is written.
+    unsafe fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<()>;
+
     /// Takes local device memory, aligned to 256 bytes; not zeroed.
     fn allocate(&self, bytes: u64) -> Result<u64>;
 
@@ -226,6 +233,8 @@ pub(crate) trait HostThread {
     }
     /// It has come out of the meeting's wait, if it had to wait.
     fn back(&self) {}
+    /// All that its PE has launched is over and has arrived.
+    fn completes(&self) {}
     /// It leaves the meeting.
     fn leaves(&self, members: &[u32]) {
         let _ = members;
@@ -259,6 +268,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) shared: u32,
     pub(crate) collective: bool,
     pub(crate) context: ContextAbi,
+    /// Where its operations are said to be, if not in the kernel's source.
+    pub(crate) site: Option<&'static Location<'static>>,
     /// Addresses of the raw parameters, the context first.
     pub(crate) params: &'a [*const u8],
     /// How the kernel calls parts of the heap: offset, bytes, name. Only for a checker.
@@ -354,6 +365,11 @@ pub(crate) fn arrives(members: &[u32], completes: bool) {
 /// Notes that it has come out of the meeting's wait.
 pub(crate) fn back() {
     HOST_THREAD.with_borrow(|thread| thread.iter().for_each(|thread| thread.back()));
+}
+
+/// Notes that all that the calling PE has launched is over and has arrived.
+pub(crate) fn completes() {
+    HOST_THREAD.with_borrow(|thread| thread.iter().for_each(|thread| thread.completes()));
 }
 
 /// Notes that it leaves it.

@@ -161,6 +161,18 @@ impl Queue for Stream {
         self.finish(doing)
     }
 
+    unsafe fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.context.enter()?;
+        let doing = "copying between GPUs";
+        // SAFETY: the caller's promise; addresses are unique among the host and all devices, so they say what lies where
+        // (CUDA Driver API, unified addressing).
+        unsafe { cu!(cuMemcpyAsync(to, from, bytes as usize, self.stream), doing) }?;
+        self.finish(doing)
+    }
+
     fn allocate(&self, bytes: u64) -> Result<u64> {
         self.context.enter()?;
         let address = self.pool.allocate(bytes, self.stream)?;

@@ -106,7 +106,7 @@ macro_rules! instances {
 instances!(u32, u64);
 
 /// A word that was checked, as one of another type of its width.
-fn retyped<T: AtomicWord, B: AtomicWord>(word: Sym<Atomic<T>>) -> Sym<Atomic<B>> {
+pub(crate) fn retyped<T: AtomicWord, B: AtomicWord>(word: Sym<Atomic<T>>) -> Sym<Atomic<B>> {
     let (offset, tag) = match word.names() {
         Named::Symmetric { offset, tag, .. } => (offset, tag),
         _ => (0, 0),

@@ -25,7 +25,7 @@ pub(crate) struct OwnStream {
 
 /// Launches the kernels of one operation.
 #[derive(Debug)]
-pub(crate) struct Calls<'a> {
+pub struct Calls<'a> {
     pub(crate) pe: &'a Arc<Pe>,
     onto: Onto,
     /// The own stream, if the operation is waited for.
@@ -52,6 +52,7 @@ impl<'a> Calls<'a> {
         if let Some(error) = pe.trouble() {
             return Err(error);
         }
+        pe.not_capturing("a blocking operation")?;
         let own = pe.own_stream()?;
         Ok(Self { pe, onto: Onto::call(own.slot), own: Some(own) })
     }
@@ -73,11 +74,16 @@ impl<'a> Calls<'a> {
         unsafe { Global::from_parts(address, len) }
     }
 
+    /// What stands against work, for an operation that has nothing to do.
+    pub(crate) fn look(&self) -> Result<()> {
+        self.pe.trouble().map_or(Ok(()), Err)
+    }
+
     /// Waits until the operation is over, if it is a blocking one.
     pub(crate) fn wait(&self) -> Result<()> {
         if self.own.is_some() {
             self.pe.drain_slot(self.onto.slot)?;
-            return self.pe.trouble().map_or(Ok(()), Err);
+            return self.look();
         }
         Ok(())
     }

@@ -564,8 +564,20 @@ pub enum Error {
         /// What it waited after.
         why: &'static str,
     },
+    /// Something that cannot be part of a graph was called while a stream recorded one.
+    #[error(
+        "PE {pe}: {what} cannot be recorded, and stream {stream} records a graph: do it before `capture`, or after"
+    )]
+    Capturing {
+        /// The PE.
+        pe: u32,
+        /// What was called.
+        what: &'static str,
+        /// The stream that records.
+        stream: u32,
+    },
     /// More streams than there are grid-barrier words.
-    #[error("a PE may have {limit} streams at once, the default one included; drop some")]
+    #[error("a PE may have {limit} streams and graphs at once, the default stream included: drop some, and synchronize the streams on which dropped graphs ran")]
     TooManyStreams {
         /// The limit.
         limit: u32,

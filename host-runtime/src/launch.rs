@@ -5,10 +5,9 @@
 use crate::driver::{self, Body, Launch, Queue};
 use crate::error::{Error, Result};
 use crate::known::Described;
-use crate::ledger::Seat;
 use crate::named::{Live, Wrong};
-use crate::pe::{Pe, State};
-use crate::room::{known, take};
+use crate::pe::{Pe, Start, State};
+use crate::room::{known, take, would_take};
 use crate::shape::check_shape;
 use crate::shmem::Shmem;
 use crate::stream::Stream;
@@ -107,8 +106,8 @@ pub(crate) fn prepare(
     if let Some(error) = state.broken() {
         return Err(error);
     }
-    let number = state.launches + 1;
-    let context = context(pe, slot, number);
+    let place = state.place(pe, slot, kernel.symbol);
+    let context = context(pe, place);
     let mut params = Params {
         addresses: [std::ptr::null(); MAX_PIECES],
         pieces: 0,
@@ -117,10 +116,11 @@ pub(crate) fn prepare(
         names: Vec::new(),
         called: if pe.device.checker().is_some() { kernel.parameters } else { &[] },
         live: Live::of(state),
+        kept: place.is_recorded().then(Vec::new),
     };
     params.piece((&raw const context).cast(), size_of::<ContextAbi>());
     visit(&mut params);
-    let Params { addresses, pieces, wrong, names, .. } = params;
+    let Params { addresses, pieces, wrong, names, kept, .. } = params;
     if let Some((parameter, wrong)) = wrong {
         return Err(wrong.into_error(kernel.symbol, parameter));
     }
@@ -128,8 +128,10 @@ pub(crate) fn prepare(
         return kernel.refuse(format!("it has {pieces} parameter pieces, at most {MAX_PIECES} are passed"));
     }
     let function = known(pe, &mut state.kernels, &kernel, shared)?.function;
+    let blocks = config.total_blocks();
     let taken = match kernel.collective {
-        true => Some(take(pe, state, &kernel, (threads, shared), slot, config.total_blocks())?),
+        true if place.is_recorded() => Some(would_take(pe, state, &kernel, (threads, shared), blocks)?),
+        true => Some(take(pe, state, &kernel, (threads, shared), slot, blocks)?),
         false => None,
     };
     let launch = Launch {
@@ -145,31 +147,12 @@ pub(crate) fn prepare(
         names,
         body,
     };
-    // A wait for this stream that was in vain says nothing about a kernel that comes after the stuck one ended.
-    if let Some(Some(slot)) = state.streams.get_mut(slot)
-        && slot.waited_since.is_some()
-        && matches!(slot.queue.is_idle(), Ok(true))
-    {
-        slot.over(number - 1);
-    }
-    // Before it can fail. A launch that does not start leaves its number to the next one.
-    pe.job.board.remember(pe.me, number as u32, slot as u32, kernel.symbol);
-    if let Err(error) = start(&Slots(state), slot, &launch) {
+    if let Err(error) = start(&Slots(state), place.slot, &launch) {
         state.note_failure(&error);
-        if let (Some(taken), Some(Some(slot))) = (taken, state.streams.get(slot)) {
-            slot.seat.iter().for_each(|seat| seat.put_back(taken.before));
-        }
+        state.put_back(slot, taken.and_then(|taken| taken.before));
         return Err(error);
     }
-    state.launches = number;
-    if let Some(slot) = state.streams.get_mut(slot).and_then(Option::as_mut) {
-        slot.last = number;
-        if let Some(taken) = taken {
-            // Of two launches of one stream the greater counts: they run one after the other.
-            slot.held = Some(slot.held.map_or(taken.held, |before| before.greater(taken.held)));
-            slot.seat.iter().for_each(Seat::started);
-        }
-    }
+    state.started(place, kept.as_deref().unwrap_or_default(), taken.map(|taken| taken.held));
     Ok(())
 }
 
@@ -186,13 +169,13 @@ impl Slots<'_> {
 }
 
 /// The error that stands against a launch, looked for without a lock.
-fn obstacle(pe: &Pe) -> Option<Error> {
+pub(crate) fn obstacle(pe: &Pe) -> Option<Error> {
     let job = &pe.job;
     let clear = !job.alarm() && !job.any_failed() && !job.ended.load(Ordering::Acquire);
     if clear { None } else { pe.trouble() }
 }
 
-fn context(pe: &Pe, slot: usize, number: u64) -> ContextAbi {
+fn context(pe: &Pe, place: Start) -> ContextAbi {
     ContextAbi {
         my_pe: pe.me,
         n_pes: pe.job.n_pes,
@@ -202,8 +185,8 @@ fn context(pe: &Pe, slot: usize, number: u64) -> ContextAbi {
         error_record: pe.job.record_address(pe.me),
         alarm: pe.job.alarm_address(),
         deadline: pe.deadline_ticks,
-        grid_slot: slot as u32,
-        launch: number as u32,
+        grid_slot: place.slot as u32,
+        launch: place.number,
         teams: pe.tables,
     }
 }
@@ -220,6 +203,8 @@ struct Params<'a> {
     names: Vec<(u64, u64, &'static str)>,
     called: &'static [&'static str],
     live: Live<'a>,
+    /// What the parameters name, for a graph.
+    kept: Option<Vec<Named>>,
 }
 
 impl ParamVisitor for Params<'_> {
@@ -238,6 +223,7 @@ impl ParamVisitor for Params<'_> {
         {
             self.names.push((offset, bytes, name));
         }
+        self.kept.iter_mut().for_each(|kept| kept.push(named));
         if self.wrong.is_none() {
             self.wrong = self.live.check(named).err().map(|wrong| (parameter, wrong));
         }

@@ -75,6 +75,7 @@ pub mod cuda {
     pub use crate::driver::cuda::raw::{Prepare, RawLaunch};
 }
 mod driver;
+mod enqueue;
 pub mod env;
 mod error;
 mod event;
@@ -85,6 +86,7 @@ mod formed;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod graph;
 mod group;
 mod growth;
 mod intern;
@@ -96,6 +98,7 @@ mod ledger;
 mod local;
 mod memory;
 mod named;
+mod on_stream;
 mod order;
 mod pe;
 mod process;
@@ -129,8 +132,10 @@ pub use config::{Config, DeviceChoice, Handles, Path, Rendezvous};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
+pub use graph::Graph;
 pub use local::DeviceVec;
 pub use memory::{Destination, OnDevice, OnHeap, Source};
+pub use on_stream::WaitsOnStream;
 pub use oxshmem_device::{LaunchConfig, Reach, Signal, SignalOp};
 pub use run::{run, run_local};
 pub use session::{Session, init};

@@ -55,6 +55,7 @@ impl Shmem {
         if let Some(error) = pe.trouble() {
             return Err(error);
         }
+        pe.not_capturing("an allocation of local memory")?;
         pe.look_at_all()?;
         pe.collect()?;
         let overflow = || Error::SizeOverflow { elements: len as u64, element_bytes: size_of::<T>() as u64 };

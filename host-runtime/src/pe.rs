@@ -2,17 +2,20 @@
 //! has dropped but not yet given back. Vectors and streams keep it alive.
 
 use crate::alloc::{Allocation, AllocationId, Heap};
+use crate::board;
 use crate::calls::OwnStream;
 use crate::driver::{self, Device, Queue};
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::formed::Teams;
+use crate::graph::{self, Recording};
 use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
 use crate::known::Kernels;
 use crate::ledger::{Held, Seat};
 
 use oxshmem_device::abi::{control, teams};
+use oxshmem_device::launch::Named;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -61,6 +64,12 @@ pub(crate) struct State {
     released: Vec<(AllocationId, u64)>,
     /// Dropped local allocations, likewise.
     retired: Vec<(u64, u64)>,
+    /// The graph that a stream records now.
+    pub(crate) recording: Option<Recording>,
+    /// How often something that can be named was dropped.
+    pub(crate) drops: u64,
+    /// Slots of dropped graphs, each with the number of launches before.
+    retired_slots: Vec<(usize, u64)>,
     /// The runtime's own stream, once a host operation has needed it.
     pub(crate) own_stream: Option<OwnStream>,
     /// What a kernel of this PE failed with outside the error record.
@@ -86,7 +95,76 @@ pub(crate) struct Slot {
     pub(crate) dropped: bool,
 }
 
+/// Where something that is about to start goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// The slot whose queue takes it.
+    pub(crate) slot: usize,
+    /// Its number for error records.
+    pub(crate) number: u32,
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// Its number among the launches; none if it is recorded for a graph.
+    launch: Option<u64>,
+}
+
+impl Start {
+    /// Whether it is recorded for a graph.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.launch.is_none()
+    }
+}
+
 impl State {
+    /// Where what stream `slot` is given now goes, called `name`; remembers it by that name. One that does not start leaves its
+    /// number to the next.
+    pub(crate) fn place(&mut self, pe: &Pe, slot: usize, name: &'static str) -> Start {
+        if let Some(recording) = self.recording.as_ref().filter(|recording| recording.stream == slot) {
+            let number = graph::number(pe, name, recording.nodes + 1);
+            return Start { slot: recording.slot, number, name, launch: None };
+        }
+        let launch = self.launches + 1;
+        let number = board::of_launch(launch);
+        // A wait for this stream that was in vain says nothing about a kernel that comes after the stuck one ended.
+        if let Some(Some(slot)) = self.streams.get_mut(slot)
+            && slot.waited_since.is_some()
+            && matches!(slot.queue.is_idle(), Ok(true))
+        {
+            slot.over(launch - 1);
+        }
+        pe.job.board.remember(pe.me, number, slot as u32, name);
+        Start { slot, number, name, launch: Some(launch) }
+    }
+
+    /// Notes that it has started: what it names if it is recorded, and the room that it takes if it is collective.
+    pub(crate) fn started(&mut self, start: Start, named: &[Named], held: Option<Held>) {
+        let Some(launch) = start.launch else {
+            if let Some(recording) = &mut self.recording {
+                recording.nodes += 1;
+                let named = (0..).zip(named).filter(|(_, named)| **named != Named::Nothing);
+                recording.named.extend(named.map(|(parameter, named)| (start.name, parameter, *named)));
+                recording.held.extend(held.filter(|held| !recording.held.contains(held)));
+            }
+            return;
+        };
+        self.launches = launch;
+        if let Some(slot) = self.streams.get_mut(start.slot).and_then(Option::as_mut) {
+            slot.last = launch;
+            if let Some(held) = held {
+                // Of two launches of one stream the greater counts: they run one after the other.
+                slot.held = Some(slot.held.map_or(held, |before| before.greater(held)));
+                slot.seat.iter().for_each(Seat::started);
+            }
+        }
+    }
+
+    /// Gives back room that was taken for what did not start: the stream holds what it held `before`.
+    pub(crate) fn put_back(&self, slot: usize, before: Option<Option<Held>>) {
+        if let (Some(before), Some(Some(slot))) = (before, self.streams.get(slot)) {
+            slot.seat.iter().for_each(|seat| seat.put_back(before));
+        }
+    }
+
     /// What a kernel of this PE failed with outside the error record.
     pub(crate) fn broken(&self) -> Option<Error> {
         self.broken.clone()
@@ -153,6 +231,24 @@ impl Pe {
         broken.or_else(|| self.job.trouble_for(self.me))
     }
 
+    /// Refuses what cannot be done while a stream of this PE records a graph.
+    pub(crate) fn not_capturing(&self, what: &'static str) -> Result<()> {
+        match &self.lock().recording {
+            Some(recording) => Err(Error::Capturing { pe: self.me, what, stream: recording.stream as u32 }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what cannot be done on a stream that records a graph.
+    pub(crate) fn not_capturing_on(&self, slot: usize, what: &'static str) -> Result<()> {
+        match &self.lock().recording {
+            Some(recording) if recording.stream == slot => {
+                Err(Error::Capturing { pe: self.me, what, stream: slot as u32 })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Waits until every stream of this PE is idle, then looks for trouble.
     ///
     /// # Errors
@@ -161,6 +257,7 @@ impl Pe {
         if let Some(error) = self.job.ended() {
             return Err(error);
         }
+        self.not_capturing("waiting for what this PE has launched")?;
         self.drain()?;
         self.trouble().map_or(Ok(()), Err)
     }
@@ -300,7 +397,12 @@ impl Pe {
                 *slot = None;
             }
         }
-        let streams = &state.streams;
+        let streams = &mut state.streams;
+        let mut graphs = std::mem::take(&mut state.retired_slots);
+        for (slot, _) in graphs.extract_if(.., |(_, at)| passed(streams, *at)).collect::<Vec<_>>() {
+            streams[slot] = None;
+        }
+        state.retired_slots = graphs;
         for (address, _) in state.retired.extract_if(.., |(_, at)| passed(streams, *at)) {
             // SAFETY: it came from `allocate` of this queue, and all work launched before the drop is over.
             unsafe { self.copies.free(address)? };
@@ -353,6 +455,7 @@ impl Pe {
         mut arrival: Arrival,
         lead: impl FnOnce(&mut Heap) -> Result<Option<Arc<Allocation>>>,
     ) -> Result<Agreed> {
+        self.not_capturing("a collective call")?;
         {
             let mut state = self.lock();
             let State { released, streams, .. } = &mut *state;
@@ -403,6 +506,7 @@ impl Pe {
             state.symmetric.remove(&allocation.offset);
         }
         let at = state.launches;
+        state.drops += 1;
         state.released.push((allocation.id, at));
     }
 
@@ -411,7 +515,15 @@ impl Pe {
         let mut state = self.lock();
         state.local.remove(&address);
         let at = state.launches;
+        state.drops += 1;
         state.retired.push((address, at));
+    }
+
+    /// Notes that a graph was dropped, whose slot nothing else may have as long as it runs.
+    pub(crate) fn retire_slot(&self, slot: usize) {
+        let mut state = self.lock();
+        let at = state.launches;
+        state.retired_slots.push((slot, at));
     }
 
     /// Notes that this PE ended with an error: all kernels and waits of the job give up.

@@ -21,7 +21,9 @@ fn a_put_arrives_where_it_should_and_nowhere_else() {
             let data = shmem.alloc_zeroed::<u32>(1000)?;
             let own = shmem.alloc_zeroed::<u32>(1000)?;
             for (round, (start, len)) in
-                [(0, 0), (0, 1), (3, 7), (1, 31), (5, 333), (0, 1000), (999, 1), (1000, 0)].into_iter().enumerate()
+                [(0, 0), (0, 1), (3, 7), (1, 31), (5, 333), (0, 1000), (999, 1), (1000, 0)]
+                    .into_iter()
+                    .enumerate()
             {
                 for ahead in 0..n {
                     data.fill(9)?;
@@ -42,7 +44,9 @@ fn a_put_arrives_where_it_should_and_nowhere_else() {
                     shmem.barrier_all()?;
                     let from = (me + n - ahead) % n;
                     let expected: Vec<u32> = (0..1000)
-                        .map(|i| if (start..start + len).contains(&i) { value(from, i - start, round) } else { 9 })
+                        .map(|i| {
+                            if (start..start + len).contains(&i) { value(from, i - start, round) } else { 9 }
+                        })
                         .collect();
                     assert_eq!(data.read()?, expected, "round {round}, {ahead} ahead");
                     // Every PE has looked.
@@ -294,7 +298,10 @@ fn mistakes_are_typed_errors_and_touch_nothing() {
             };
             says(error(shmem.put(stale, &[0; 4], 1)), &["put: parameter 0", "dropped or freed"]);
             shmem.barrier_all()?;
-            assert_eq!((data.read()?, signals.values()?, words.values()?), (vec![1, 2, 3, 4], vec![0], vec![0]));
+            assert_eq!(
+                (data.read()?, signals.values()?, words.values()?),
+                (vec![1, 2, 3, 4], vec![0], vec![0])
+            );
             Ok(())
         })
         .unwrap();

@@ -2,20 +2,23 @@
 //! Rust function itself.
 
 use super::{
-    Body, Checker, Device, DeviceId, DeviceInfo, Function, HostThread, Launch, Mark, Queue, Registered,
-    Release, Reservation, Shareable, not_comparable,
+    Body, Checker, Device, DeviceId, DeviceInfo, Function, HostThread, Launch, Mark, Queue, Recorded,
+    Registered, Release, Reservation, Shareable, not_comparable, recorded_elsewhere,
 };
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::failure::KernelPanic;
 use crate::launched::Launched;
+use oxshmem_device::abi::ContextAbi;
 use oxshmem_emulator as emu;
 use std::any::Any;
 use std::collections::HashMap;
+use std::fmt::{self, Debug, Formatter};
 use std::os::fd::AsFd;
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Starts an emulated machine for this run: with all its devices, or with the one of a PE that is a process.
@@ -74,6 +77,7 @@ impl Emulated {
             max_block: [max_block_threads, max_block_threads, max_block_threads.min(64)],
             max_grid: [i32::MAX as u32, 65_535, 65_535],
             max_shared: config.shared_per_block,
+            copy_engine: false,
             ticks_per_second: emu::STEPS_PER_SECOND,
         };
         Self { machine, device, info }
@@ -125,6 +129,7 @@ impl Device for Emulated {
             device: self.device.clone(),
             stream: self.device.create_stream(),
             failure: Mutex::new(None),
+            recording: Mutex::new(None),
             local: Mutex::default(),
         }))
     }
@@ -279,6 +284,82 @@ impl Registered for Shared {
     }
 }
 
+/// How long a full stream is waited for before it is tried again.
+const FULL: Duration = Duration::from_millis(100);
+
+/// A launch that can be made again.
+struct Node {
+    name: &'static str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    collective: bool,
+    context: ContextAbi,
+    site: Option<&'static Location<'static>>,
+    names: Vec<(u64, u64, &'static str)>,
+    body: Arc<dyn Fn(ContextAbi) + Send + Sync>,
+}
+
+impl Node {
+    fn of(launch: &Launch<'_>) -> Self {
+        let body: Body = (launch.body)();
+        Self {
+            name: launch.symbol,
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared,
+            collective: launch.collective,
+            context: launch.context,
+            site: launch.site,
+            names: launch.names.clone(),
+            body: Arc::from(body),
+        }
+    }
+
+    /// One thread that does not look at its context.
+    fn step(name: &'static str, run: impl Fn(ContextAbi) + Send + Sync + 'static) -> Self {
+        // SAFETY: integers only, for which all zero is right.
+        let context = unsafe { std::mem::zeroed() };
+        let (grid, block, shared, collective) = ([1; 3], [1; 3], 0, false);
+        let (site, names, body) = (None, Vec::new(), Arc::new(run));
+        Self { name, grid, block, shared, collective, context, site, names, body }
+    }
+
+    fn launch(&self) -> emu::Launch {
+        let body = self.body.clone();
+        emu::Launch {
+            name: self.name,
+            grid: self.grid,
+            block: self.block,
+            shared_bytes: self.shared,
+            collective: self.collective,
+            context: self.context,
+            site: self.site,
+            run: Box::new(move |context| body(context)),
+        }
+    }
+}
+
+impl Debug for Node {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {:?} x {:?}", self.name, self.grid, self.block)
+    }
+}
+
+/// What a stream has recorded.
+#[derive(Debug)]
+struct Graph {
+    nodes: Vec<Node>,
+    /// The end of its last replay.
+    last: Mutex<Option<emu::Point>>,
+}
+
+impl Recorded for Graph {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
 #[derive(Debug)]
 struct Stream {
     machine: Arc<emu::Machine>,
@@ -286,11 +367,38 @@ struct Stream {
     stream: emu::Stream,
     /// A failure that a wait took from the stream, until `is_idle` tells it.
     failure: Mutex<Option<Error>>,
+    /// What was launched since it began to record, if it does.
+    recording: Mutex<Option<Vec<Node>>>,
     /// Local memory by address.
     local: Mutex<HashMap<u64, emu::Allocation>>,
 }
 
 impl Stream {
+    fn recording(&self) -> MutexGuard<'_, Option<Vec<Node>>> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a launch, behind a point of another stream if one is given. Where the process has no more threads for emulated
+    /// ones, those of the launches before are waited for, as a driver waits whose queue is full.
+    fn submit(&self, node: &Node, after: Option<&emu::Point>) -> Result<()> {
+        if !node.names.is_empty() {
+            self.machine.named(super::site(), node.names.clone());
+        }
+        self.machine.comes_to(super::site());
+        loop {
+            let launched = match after {
+                Some(point) => self.stream.launch_after(node.launch(), point),
+                None => self.stream.launch(node.launch()),
+            };
+            match launched {
+                Err(emu::Error::TooManyThreads { .. }) if !self.stream.is_idle() => {
+                    self.take_failure(FULL);
+                }
+                launched => return launched.map_err(|error| failed(error, "launching a kernel")),
+            }
+        }
+    }
+
     /// Waits for the stream, and keeps what it failed with.
     fn take_failure(&self, longest: Duration) {
         self.machine.comes_to(super::site());
@@ -303,22 +411,12 @@ impl Stream {
 
 impl Queue for Stream {
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<()> {
-        if !launch.names.is_empty() {
-            self.machine.named(super::site(), launch.names.clone());
+        let node = Node::of(launch);
+        if let Some(nodes) = &mut *self.recording() {
+            nodes.push(node);
+            return Ok(());
         }
-        self.machine.comes_to(super::site());
-        let body: Body = (launch.body)();
-        let launch = emu::Launch {
-            name: launch.symbol,
-            grid: launch.grid,
-            block: launch.block,
-            shared_bytes: launch.shared,
-            collective: launch.collective,
-            context: launch.context,
-            site: launch.site,
-            run: body,
-        };
-        self.stream.launch(launch).map_err(|error| failed(error, "launching a kernel"))
+        self.submit(&node, None)
     }
 
     fn is_idle(&self) -> Result<bool> {
@@ -343,24 +441,43 @@ impl Queue for Stream {
 
     fn record(&self) -> Result<Box<dyn Mark>> {
         let reached = Arc::new(Point::default());
-        let run = {
+        let event = {
             let reached = reached.clone();
-            move |_| reached.reach()
+            Node::step("(event)", move |_| reached.reach())
         };
-        // SAFETY: integers only, for which all zero is right; the closure does not look at them.
-        let context = unsafe { std::mem::zeroed() };
-        let launch = emu::Launch {
-            name: "(event)",
-            grid: [1; 3],
-            block: [1; 3],
-            shared_bytes: 0,
-            collective: false,
-            context,
-            site: None,
-            run: Box::new(run),
-        };
-        self.stream.launch(launch).map_err(|error| failed(error, "recording an event"))?;
-        Ok(Box::new(Reached(reached)))
+        self.stream.launch(event.launch()).map_err(|error| failed(error, "recording an event"))?;
+        Ok(Box::new(Reached { reached, point: self.stream.point() }))
+    }
+
+    unsafe fn start_copy(&self, _: u64, _: u64, _: u64) -> Result<()> {
+        Err(Error::Emulated { what: "it has no copy engine".into(), doing: "copying on a stream" })
+    }
+
+    fn wait(&self, mark: &dyn Mark) -> Result<()> {
+        let Some(event) = mark.as_any().downcast_ref::<Reached>() else { return Err(not_comparable()) };
+        self.submit(&Node::step("(wait for an event)", |_| ()), Some(&event.point))
+    }
+
+    fn begin_capture(&self) -> Result<()> {
+        *self.recording() = Some(Vec::new());
+        Ok(())
+    }
+
+    fn end_capture(&self) -> Result<Box<dyn Recorded>> {
+        let nodes = self.recording().take().unwrap_or_default();
+        Ok(Box::new(Graph { nodes, last: Mutex::new(None) }))
+    }
+
+    unsafe fn replay(&self, recorded: &dyn Recorded) -> Result<()> {
+        let Some(graph) = recorded.as_any().downcast_ref::<Graph>() else { return Err(recorded_elsewhere()) };
+        let mut last = graph.last.lock().unwrap_or_else(PoisonError::into_inner);
+        // Behind its earlier replays, whose words it uses.
+        let mut before = last.take().filter(|last| !last.is_over());
+        for node in &graph.nodes {
+            self.submit(node, before.take().as_ref())?;
+        }
+        *last = Some(self.stream.point());
+        Ok(())
     }
 
     unsafe fn write(&self, to: u64, from: &[u8]) -> Result<()> {
@@ -447,24 +564,28 @@ impl Point {
 }
 
 #[derive(Debug)]
-struct Reached(Arc<Point>);
+struct Reached {
+    reached: Arc<Point>,
+    /// The same, as the emulator knows it.
+    point: emu::Point,
+}
 
 impl Mark for Reached {
     fn is_done(&self) -> Result<bool> {
-        Ok(self.0.at().is_some())
+        Ok(self.reached.at().is_some())
     }
 
     fn pause(&self, _: u32, longest: Duration) {
         super::blocked(|| {
-            let at = self.0.at.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = self.reached.at.lock().unwrap_or_else(PoisonError::into_inner);
             // Looks again now and then: a stream that failed never reaches the point.
-            let _ = self.0.changed.wait_timeout_while(at, longest, |at| at.is_none());
+            let _ = self.reached.changed.wait_timeout_while(at, longest, |at| at.is_none());
         });
     }
 
     fn since(&self, earlier: &dyn Mark) -> Result<Duration> {
-        let earlier = earlier.as_any().downcast_ref::<Self>().and_then(|earlier| earlier.0.at());
-        match (self.0.at(), earlier) {
+        let earlier = earlier.as_any().downcast_ref::<Self>().and_then(|earlier| earlier.reached.at());
+        match (self.reached.at(), earlier) {
             (Some(end), Some(start)) => Ok(end.saturating_duration_since(start)),
             _ => Err(not_comparable()),
         }

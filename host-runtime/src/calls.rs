@@ -3,7 +3,8 @@
 
 use crate::error::{Error, Result};
 use crate::launch::{Onto, start};
-use crate::pe::{Pe, Slot};
+use crate::pe::Pe;
+use crate::state::Slot;
 use crate::stream::Stream;
 use bytemuck::Pod;
 use oxshmem_device::Global;
@@ -111,7 +112,7 @@ impl Pe {
         let slot = self.new_slot()?;
         let result = self.copies.allocate(RESULT_BYTES)?;
         let mut state = self.lock();
-        state.local.insert(result, RESULT_BYTES);
+        state.insert_local(result, RESULT_BYTES);
         Ok(*state.own_stream.insert(OwnStream { slot, result }))
     }
 

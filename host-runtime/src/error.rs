@@ -577,7 +577,9 @@ pub enum Error {
         stream: u32,
     },
     /// More streams than there are grid-barrier words.
-    #[error("a PE may have {limit} streams and graphs at once, the default stream included: drop some, and synchronize the streams on which dropped graphs ran")]
+    #[error(
+        "a PE may have {limit} streams and graphs at once, the default stream included: drop some, and synchronize the streams on which dropped graphs ran"
+    )]
     TooManyStreams {
         /// The limit.
         limit: u32,

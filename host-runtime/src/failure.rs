@@ -221,7 +221,8 @@ impl Display for Failure {
             }
             Cause::UpdateBins => write!(f, ": the buffer has {} bins, for {} PEs", self.seen, self.expected)?,
             Cause::InboxInUse => {
-                write!(f, ": launch {} uses the inbox, or has ended without `finish`", self.seen)?;
+                let user = which(self.seen as u32, board::node(self.seen as u32));
+                write!(f, ": {user} uses the inbox, or has ended without `finish`")?;
             }
             Cause::Zero if self.operation == Operation::WarpsSync => {
                 write!(f, ": groups of 0 warps were asked for")?;
@@ -229,10 +230,7 @@ impl Display for Failure {
             Cause::Zero => write!(f, ": a stride of 0 was asked for")?,
             other => write!(f, ": {other}")?,
         }
-        let which = match self.node {
-            Some(node) => format!("number {node} of a graph"),
-            None => format!("launch {}", self.launch),
-        };
+        let which = which(self.launch, self.node);
         match self.kernel {
             Some(kernel) => write!(f, "; kernel {kernel} ({which})")?,
             None => write!(f, "; {which}")?,
@@ -254,6 +252,14 @@ impl Display for KernelPanic {
             write!(f, "; last operation: {last}")?;
         }
         Ok(())
+    }
+}
+
+/// A launch in words, or a kernel of a graph.
+fn which(launch: u32, node: Option<u32>) -> String {
+    match node {
+        Some(node) => format!("number {node} of a graph"),
+        None => format!("launch {launch}"),
     }
 }
 

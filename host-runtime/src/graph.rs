@@ -18,8 +18,8 @@ use crate::ledger::{Held, Seat};
 use crate::named::Live;
 use crate::pe::Pe;
 use crate::room::take_room;
+use crate::state::Kept;
 use crate::stream::Stream;
-use oxshmem_device::launch::Named;
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,8 +36,8 @@ pub(crate) struct Recording {
     pub(crate) slot: usize,
     /// Kernels and copies so far.
     pub(crate) nodes: u32,
-    /// What they name, with their name and their parameter's number.
-    pub(crate) named: Vec<(&'static str, u32, Named)>,
+    /// What they name.
+    pub(crate) named: Vec<Kept>,
     /// What collective launches of them take, each amount once.
     pub(crate) held: Vec<Held>,
 }
@@ -81,7 +81,7 @@ pub struct Graph {
     pe: Arc<Pe>,
     slot: usize,
     nodes: u32,
-    named: Vec<(&'static str, u32, Named)>,
+    named: Vec<Kept>,
     held: Vec<Held>,
     recorded: Box<dyn Recorded>,
     /// The PE's count of drops when it was last seen that all that is named is alive.
@@ -184,9 +184,8 @@ impl Graph {
             return Err(error);
         }
         if self.seen.load(Ordering::Relaxed) != state.drops {
-            for (kernel, parameter, named) in &self.named {
-                Live::of(state).check(*named).map_err(|wrong| wrong.into_error(kernel, *parameter))?;
-            }
+            let live = Live::of(state);
+            self.named.iter().try_for_each(|kept| live.check_kept(kept))?;
             self.seen.store(state.drops, Ordering::Relaxed);
         }
         let mut before = None;

@@ -110,6 +110,7 @@ mod shape;
 mod shmem;
 mod signal;
 mod space;
+mod state;
 mod stop;
 mod stream;
 mod symmetric;

@@ -68,7 +68,7 @@ impl Shmem {
         let mut address = 0;
         if bytes > 0 {
             address = pe.copies.allocate(bytes)?;
-            pe.lock().local.insert(address, bytes);
+            pe.lock().insert_local(address, bytes);
         }
         Ok(DeviceVec { pe: pe.clone(), address, len, of: PhantomData })
     }

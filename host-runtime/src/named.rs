@@ -2,20 +2,19 @@
 
 use crate::alloc::Allocation;
 use crate::error::Error;
-use crate::pe::State;
+use crate::formed::Teams;
+use crate::state::{Kept, Local, State};
 use oxshmem_device::Team;
 use oxshmem_device::launch::Named;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::formed::Teams;
-
 /// What a PE has that can be named.
 #[derive(Clone, Copy)]
 pub(crate) struct Live<'a> {
-    symmetric: &'a BTreeMap<u64, Arc<Allocation>>,
-    local: &'a BTreeMap<u64, u64>,
-    teams: &'a Teams,
+    pub(crate) symmetric: &'a BTreeMap<u64, Arc<Allocation>>,
+    pub(crate) local: &'a BTreeMap<u64, Local>,
+    pub(crate) teams: &'a Teams,
 }
 
 /// A name of something that is not there.
@@ -58,18 +57,40 @@ impl<'a> Live<'a> {
             Named::Team { team } => Err(Wrong::Team(team)),
             Named::Local { address, bytes } => {
                 let before = self.local.range(..=address).next_back();
-                match before.filter(|(start, of)| inside(**start, **of, address, bytes)) {
+                match before.filter(|(start, of)| inside(**start, of.bytes, address, bytes)) {
                     Some(_) => Ok(()),
-                    None => wrong(
-                        "local device memory",
-                        address,
-                        bytes,
-                        "which no live DeviceVec of this PE holds: it was dropped, or belongs to another PE",
-                    ),
+                    None => Err(no_vector(address, bytes)),
                 }
             }
         }
     }
+
+    /// The number of the allocation that holds this local memory, if it is some.
+    pub(crate) fn local_number(&self, named: Named) -> Option<u64> {
+        match named {
+            Named::Local { address, bytes: 1.. } => {
+                self.local.range(..=address).next_back().map(|(_, of)| of.number)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether what a graph has kept is still there, and no other allocation in its place.
+    pub(crate) fn check_kept(&self, kept: &Kept) -> Result<(), Error> {
+        let there = self.check(kept.named).and_then(|()| match kept.named {
+            Named::Local { address, bytes } if self.local_number(kept.named) != kept.local => {
+                Err(no_vector(address, bytes))
+            }
+            _ => Ok(()),
+        });
+        there.map_err(|wrong| wrong.into_error(kept.by, kept.parameter))
+    }
+}
+
+/// What is wrong with local memory that is not there.
+fn no_vector(start: u64, bytes: u64) -> Wrong {
+    let why = "which no live DeviceVec of this PE holds: it was dropped, or belongs to another PE";
+    Wrong::Memory { memory: "local device memory", start, bytes, why }
 }
 
 impl Wrong {

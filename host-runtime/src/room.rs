@@ -3,8 +3,9 @@
 use crate::error::{Error, Result};
 use crate::known::{Described, Kernels, Known};
 use crate::ledger::Held;
-use crate::pe::{Pe, State};
+use crate::pe::Pe;
 use crate::shmem::Shmem;
+use crate::state::State;
 use oxshmem_device::launch::Kernel;
 
 /// Shared memory that a kernel may have without asking for more (CUDA C++ Programming Guide, compute

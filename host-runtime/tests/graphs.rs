@@ -224,7 +224,16 @@ fn a_graph_whose_memory_is_gone_is_an_error() {
         for graph in [&on_local, &on_heap, &on_team] {
             graph.launch(&stream)?;
         }
+        let address = format!("{:?}", local.handle());
         drop(local);
+        says(error(on_local.launch(&stream)), &["add_one", "dropped"]);
+        // Other memory in its place is not what was recorded.
+        stream.synchronize()?;
+        let others: Vec<_> = (0..8).map(|_| shmem.device_zeroed::<u32>(4)).collect::<oxshmem::Result<_>>()?;
+        assert!(
+            others.iter().any(|other| format!("{:?}", other.handle()) == address),
+            "it is at the same place"
+        );
         says(error(on_local.launch(&stream)), &["add_one", "dropped"]);
         on_heap.launch(&stream)?;
         shmem.free(data)?;

@@ -246,6 +246,8 @@ where
     shmem.wait_until_on(&stream, words.at(2), cmp, value)?;
     add_one::launch_on(shmem, &stream, ONE, &mark)?;
     assert!(!stream.is_idle()?, "nothing has let it go");
+    // Every PE has seen that.
+    shmem.all_gather(&0u32)?;
     shmem.atomic_set(words.at(2), end, (me + 1) % n)?;
     stream.synchronize()?;
     assert_eq!(mark.read()?, [1]);

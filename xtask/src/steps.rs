@@ -175,7 +175,12 @@ pub fn ways() -> Vec<Step> {
     let teams = |pes| Step::new("teams", &[], pes, Reads::Verified);
     steps.extend([teams(4), teams(3).by(Start::Launcher(&[])), teams(6).by(Start::Torchrun)]);
     let streams = |pes| Step::new("streams", &[20, 2], pes, Reads::Verified);
-    steps.extend([streams(1), streams(4), streams(2).by(Start::Launcher(&[])), streams(3).by(Start::Torchrun)]);
+    steps.extend([
+        streams(1),
+        streams(4),
+        streams(2).by(Start::Launcher(&[])),
+        streams(3).by(Start::Torchrun),
+    ]);
     steps.push(ring(1).by(Start::Torchrun));
     // Of so many PEs each emulated GPU has room for one warp.
     steps.push(Step::new("ring-shift", &[1003, 32], 256, Reads::Verified));

@@ -10,7 +10,9 @@
 //! A wait is a kernel, and no stream memory operation (`cuStreamWaitValue64`): the driver gives those no deadline, so a
 //! signal that never comes would hold the stream for ever, and nothing could recover it.
 
-use crate::atomic::{Update, launch as launch_atomic};
+mod atomic;
+mod wait;
+
 use crate::calls::{Calls, ONE_THREAD};
 use crate::driver;
 use crate::enqueue::enqueue;
@@ -20,12 +22,10 @@ use crate::shmem::Shmem;
 use crate::signal::{numbers, send};
 use crate::stream::Stream;
 use bytemuck::Pod;
-use oxshmem_device::atomic::{AtomicInteger, AtomicWord};
-use oxshmem_device::launch::{Arg, KernelParam, LaunchConfig, Named};
-use oxshmem_device::wait::WaitWord;
-use oxshmem_device::{Atomic, Cmp, Global, Reach, Signal, SignalOp, Sym};
-use oxshmem_stream_kernels::atomic::op;
+use oxshmem_device::launch::{KernelParam, LaunchConfig, Named};
+use oxshmem_device::{Cmp, Reach, Signal, SignalOp, Sym};
 use oxshmem_stream_kernels::{order, rma, signal};
+pub use wait::WaitsOnStream;
 
 /// Up to so many bytes are copied by a kernel. One block moves them in about the time that its launch takes (46 GB/s over
 /// NVLink, `perf/results/`), and the copy engine, which is faster beyond, starts no sooner than a kernel.
@@ -341,195 +341,4 @@ impl<'a> Copy<'a> {
 /// A range that is neither on the heap nor local, which no type makes.
 fn nowhere() -> Error {
     Error::other("a range names no device memory")
-}
-
-/// A word that a stream can wait for: [`Signal`], as a `u64`, or [`Atomic<T>`](Atomic) of an integer, as a `T`.
-#[diagnostic::on_unimplemented(
-    message = "a stream cannot wait for `{Self}`: it waits for a `Signal`, or an `Atomic` integer",
-    label = "cannot be waited for"
-)]
-pub trait WaitsOnStream: WaitWord + sealed::Waits + 'static {}
-
-mod sealed {
-    use super::{Calls, Cmp, Result, Sym, WaitWord};
-
-    pub trait Waits: WaitWord + Sized {
-        fn launch(calls: &Calls<'_>, word: Sym<Self>, cmp: Cmp, value: Self::Value) -> Result<()>;
-    }
-}
-
-impl sealed::Waits for Signal {
-    fn launch(calls: &Calls<'_>, word: Sym<Self>, cmp: Cmp, value: u64) -> Result<()> {
-        signal::wait_signal::launch(calls, ONE_THREAD, word, cmp as u32, value)
-    }
-}
-impl WaitsOnStream for Signal {}
-
-macro_rules! waits {
-    ($($ty:ty as $bits:ty;)*) => {
-        $(
-            impl sealed::Waits for Atomic<$ty> {
-                fn launch(calls: &Calls<'_>, word: Sym<Self>, cmp: Cmp, value: $ty) -> Result<()> {
-                    let word = crate::atomic::retyped::<$ty, $bits>(word);
-                    signal::wait_word::<$bits>::launch(calls, ONE_THREAD, word, cmp as u32, value as $bits)
-                }
-            }
-            impl WaitsOnStream for Atomic<$ty> {}
-        )*
-    };
-}
-waits! {
-    i32 as i32;
-    u32 as u32;
-    i64 as i64;
-    u64 as u64;
-    isize as i64;
-    usize as u64;
-}
-
-macro_rules! updates {
-    ($($(#[$meta:meta])* $name:ident: $bound:ident, $what:ident;)*) => {
-        /// # Atomics on a stream
-        impl Shmem {
-            $(
-                $(#[$meta])*
-                ///
-                /// # Errors
-                /// Those of [`put_on`](Self::put_on).
-                #[track_caller]
-                pub fn $name<T: $bound>(
-                    &self,
-                    stream: &Stream,
-                    word: Sym<Atomic<T>>,
-                    value: T,
-                    pe: u32,
-                ) -> Result<()> {
-                    driver::here();
-                    let calls = Calls::on(self.pe(), stream)?;
-                    launch_atomic(&calls, stringify!($name), word, Update::new(op::$what, value), no_memory(), pe)
-                }
-            )*
-        }
-    };
-}
-macro_rules! fetches {
-    ($($(#[$meta:meta])* $name:ident: $bound:ident, $what:ident;)*) => {
-        impl Shmem {
-            $(
-                $(#[$meta])*
-                /// The value before goes to the first element of `before`, for what the stream does next.
-                ///
-                /// # Errors
-                /// Those of [`put_on`](Self::put_on).
-                #[track_caller]
-                pub fn $name<T: $bound>(
-                    &self,
-                    stream: &Stream,
-                    before: impl Arg<Global<[T]>>,
-                    word: Sym<Atomic<T>>,
-                    value: T,
-                    pe: u32,
-                ) -> Result<()> {
-                    driver::here();
-                    let calls = Calls::on(self.pe(), stream)?;
-                    let before = room_for_one(stringify!($name), before)?;
-                    launch_atomic(&calls, stringify!($name), word, Update::new(op::$what, value), before, pe)
-                }
-            )*
-        }
-    };
-}
-
-updates! {
-    /// Stores `value` into `word` on `pe`, on `stream`.
-    atomic_set_on: AtomicWord, SET;
-    /// Adds `value` to `word` on `pe`, on `stream`. Integers wrap.
-    atomic_add_on: AtomicWord, ADD;
-    /// Makes `word` on `pe` its bitwise and with `value`, on `stream`.
-    atomic_and_on: AtomicInteger, AND;
-    /// Makes `word` on `pe` its bitwise or with `value`, on `stream`.
-    atomic_or_on: AtomicInteger, OR;
-    /// Makes `word` on `pe` its bitwise exclusive or with `value`, on `stream`.
-    atomic_xor_on: AtomicInteger, XOR;
-}
-fetches! {
-    /// Stores `value` into `word` on `pe`, on `stream`.
-    atomic_swap_on: AtomicWord, SWAP;
-    /// Adds `value` to `word` on `pe`, on `stream`. Integers wrap.
-    atomic_fetch_add_on: AtomicWord, FETCH_ADD;
-    /// Makes `word` on `pe` its bitwise and with `value`, on `stream`.
-    atomic_fetch_and_on: AtomicInteger, FETCH_AND;
-    /// Makes `word` on `pe` its bitwise or with `value`, on `stream`.
-    atomic_fetch_or_on: AtomicInteger, FETCH_OR;
-    /// Makes `word` on `pe` its bitwise exclusive or with `value`, on `stream`.
-    atomic_fetch_xor_on: AtomicInteger, FETCH_XOR;
-}
-
-impl Shmem {
-    /// Adds 1 to `word` on `pe`, on `stream`.
-    ///
-    /// # Errors
-    /// Those of [`put_on`](Self::put_on).
-    #[track_caller]
-    pub fn atomic_inc_on<T: AtomicInteger>(
-        &self,
-        stream: &Stream,
-        word: Sym<Atomic<T>>,
-        pe: u32,
-    ) -> Result<()> {
-        self.atomic_add_on(stream, word, T::ONE, pe)
-    }
-
-    /// Reads `word` on `pe` into the first element of `into`, on `stream`.
-    ///
-    /// # Errors
-    /// Those of [`put_on`](Self::put_on).
-    #[track_caller]
-    pub fn atomic_fetch_on<T: AtomicWord>(
-        &self,
-        stream: &Stream,
-        into: impl Arg<Global<[T]>>,
-        word: Sym<Atomic<T>>,
-        pe: u32,
-    ) -> Result<()> {
-        driver::here();
-        const BY: &str = "atomic_fetch_on";
-        let calls = Calls::on(self.pe(), stream)?;
-        let into = room_for_one(BY, into)?;
-        launch_atomic(&calls, BY, word, Update::new(op::FETCH, T::zeroed()), into, pe)
-    }
-
-    /// Stores `new` into `word` on `pe` if it equals `expected`, on `stream`. The value before goes to the first element of
-    /// `before`, for what the stream does next.
-    ///
-    /// # Errors
-    /// Those of [`put_on`](Self::put_on).
-    #[track_caller]
-    pub fn atomic_compare_swap_on<T: AtomicInteger>(
-        &self,
-        stream: &Stream,
-        before: impl Arg<Global<[T]>>,
-        word: Sym<Atomic<T>>,
-        expected: T,
-        new: T,
-        pe: u32,
-    ) -> Result<()> {
-        driver::here();
-        const BY: &str = "atomic_compare_swap_on";
-        let calls = Calls::on(self.pe(), stream)?;
-        let before = room_for_one(BY, before)?;
-        launch_atomic(&calls, BY, word, Update { what: op::COMPARE_SWAP, value: new, expected }, before, pe)
-    }
-}
-
-/// Local memory of no element.
-fn no_memory<T: Pod>() -> Global<[T]> {
-    // SAFETY: no memory.
-    unsafe { Global::from_parts(0, 0) }
-}
-
-/// Local memory that has room for what a fetch brings back.
-fn room_for_one<T: Pod>(by: &'static str, memory: impl Arg<Global<[T]>>) -> Result<Global<[T]>> {
-    let memory = memory.to_param();
-    if memory.is_empty() { Err(Error::LengthsDiffer { by, target: 0, source_len: 1 }) } else { Ok(memory) }
 }

@@ -355,7 +355,7 @@ fn a_host_put_under_another_pes_kernel_is_found() {
         shmem.barrier_all()
     });
     assert_eq!(finding.kind, Kind::DataRace, "{finding}");
-    says(&finding.to_string(), &["[0] of PE 1", "check.rs"]);
+    says(finding.to_string(), &["[0] of PE 1", "check.rs"]);
 }
 
 #[test]
@@ -405,7 +405,7 @@ fn a_host_get_of_what_a_kernel_writes_is_found() {
         shmem.barrier_all()
     });
     assert_eq!(finding.kind, Kind::DataRace, "{finding}");
-    says(&finding.to_string(), &["[2] of PE 1"]);
+    says(finding.to_string(), &["[2] of PE 1"]);
 }
 
 #[test]
@@ -483,7 +483,7 @@ fn a_wait_on_a_stream_for_a_signal_that_nobody_sends_is_a_deadlock_at_its_line()
         shmem.barrier_all()
     });
     assert_eq!(finding.kind, Kind::Deadlock, "{finding}");
-    says(&finding.to_string(), &["[0] == 3, saw 0", "host-runtime/tests/check.rs"]);
+    says(finding.to_string(), &["[0] == 3, saw 0", "host-runtime/tests/check.rs"]);
 }
 
 #[test]

@@ -124,7 +124,7 @@ where
     shmem.barrier_all()?;
     assert_eq!(words.values()?[0], number(u64::from(4 * n)));
     assert_eq!(words.values()?[2], number((1 << n) - 1));
-    assert_eq!(words.values()?[3], number((1 << n) - 1 | if n % 2 == 1 { 8 } else { 0 }));
+    assert_eq!(words.values()?[3], number(((1 << n) - 1) | if n % 2 == 1 { 8 } else { 0 }));
     shmem.barrier_all()?;
     // One PE at a time knows what comes back.
     let next = (me + 1) % n;

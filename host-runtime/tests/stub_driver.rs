@@ -8,7 +8,9 @@ mod common;
 use common::*;
 use oxshmem::{Config, DeviceChoice, Handles, LaunchConfig};
 use oxshmem_device::abi::ContextAbi;
-use oxshmem_device::launch::{Image, Kernel, KernelInfo, Launcher, Module, ParamVisitor, Registered, modules};
+use oxshmem_device::launch::{
+    Image, Kernel, KernelInfo, Launcher, Module, ParamVisitor, Registered, modules,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -422,7 +424,8 @@ fn every_function_is_loaded_before_the_first_launch_and_nothing_uses_the_default
     let first_copy = events.iter().position(|&event| event == "copy").unwrap();
     let loads = events[..first_copy].iter().filter(|&&event| event == "load").count();
     // The stub's GPU takes the images for sm_90; it finds what their text names.
-    let images = || modules().flat_map(|m| m.images.iter().filter(|i| i.arch == "sm_90").map(move |i| (m, i)));
+    let images =
+        || modules().flat_map(|m| m.images.iter().filter(|i| i.arch == "sm_90").map(move |i| (m, i)));
     let kernels = |(module, image): (&Module, &Image)| {
         let named = |kernel: &&KernelInfo| kernel.arch == image.arch && image.ptx.contains(kernel.symbol);
         module.kernels.iter().filter(named).count()

@@ -44,20 +44,21 @@ pub fn integer<T: AtomicInteger + Send>(
     pe: u32,
 ) {
     let thread = shmem.thread();
-    let old = match what {
-        op::SET => none(thread.atomic_set(word, value, pe)),
-        op::ADD => none(thread.atomic_add(word, value, pe)),
-        op::AND => none(thread.atomic_and(word, value, pe)),
-        op::OR => none(thread.atomic_or(word, value, pe)),
-        op::XOR => none(thread.atomic_xor(word, value, pe)),
-        op::FETCH => Some(thread.atomic_fetch(word, pe)),
-        op::SWAP => Some(thread.atomic_swap(word, value, pe)),
-        op::COMPARE_SWAP => Some(thread.atomic_compare_swap(word, expected, value, pe)),
-        op::FETCH_ADD => Some(thread.atomic_fetch_add(word, value, pe)),
-        op::FETCH_AND => Some(thread.atomic_fetch_and(word, value, pe)),
-        op::FETCH_OR => Some(thread.atomic_fetch_or(word, value, pe)),
-        _ => Some(thread.atomic_fetch_xor(word, value, pe)),
-    };
+    let mut old = None;
+    match what {
+        op::SET => thread.atomic_set(word, value, pe),
+        op::ADD => thread.atomic_add(word, value, pe),
+        op::AND => thread.atomic_and(word, value, pe),
+        op::OR => thread.atomic_or(word, value, pe),
+        op::XOR => thread.atomic_xor(word, value, pe),
+        op::FETCH => old = Some(thread.atomic_fetch(word, pe)),
+        op::SWAP => old = Some(thread.atomic_swap(word, value, pe)),
+        op::COMPARE_SWAP => old = Some(thread.atomic_compare_swap(word, expected, value, pe)),
+        op::FETCH_ADD => old = Some(thread.atomic_fetch_add(word, value, pe)),
+        op::FETCH_AND => old = Some(thread.atomic_fetch_and(word, value, pe)),
+        op::FETCH_OR => old = Some(thread.atomic_fetch_or(word, value, pe)),
+        _ => old = Some(thread.atomic_fetch_xor(word, value, pe)),
+    }
     if let Some(old) = old {
         shmem.local(before).set(0, old);
     }
@@ -78,23 +79,18 @@ pub fn float<T: AtomicWord + Send>(
     pe: u32,
 ) {
     let thread = shmem.thread();
-    let old = match what {
-        op::SET => none(thread.atomic_set(word, value, pe)),
-        op::ADD => none(thread.atomic_add(word, value, pe)),
-        op::FETCH => Some(thread.atomic_fetch(word, pe)),
-        op::SWAP => Some(thread.atomic_swap(word, value, pe)),
-        _ => Some(thread.atomic_fetch_add(word, value, pe)),
-    };
+    let mut old = None;
+    match what {
+        op::SET => thread.atomic_set(word, value, pe),
+        op::ADD => thread.atomic_add(word, value, pe),
+        op::FETCH => old = Some(thread.atomic_fetch(word, pe)),
+        op::SWAP => old = Some(thread.atomic_swap(word, value, pe)),
+        _ => old = Some(thread.atomic_fetch_add(word, value, pe)),
+    }
     if let Some(old) = old {
         shmem.local(before).set(0, old);
     }
     if complete != 0 {
         thread.quiet();
     }
-}
-
-/// No value before.
-#[inline(always)]
-fn none<T>((): ()) -> Option<T> {
-    None
 }

@@ -108,6 +108,7 @@ impl Block {
                 fixed: fixed.clone(),
                 bulk: RefCell::default(),
                 last: Cell::new(None),
+                site: launch.site,
                 limit: Cell::new(0),
                 who: Cell::new(u32::MAX),
             })

@@ -136,6 +136,14 @@ impl HostThread {
         }
     }
 
+    /// Says, of a checked machine, that everything that the thread's PE has launched is over, and that what it did has arrived.
+    pub fn completes(&self, at: &'static Location<'static>) {
+        if let Some((baton, host)) = &self.checked {
+            baton.at(*host, at);
+            baton.note(*host, Did::Completes);
+        }
+    }
+
     /// Says that it leaves the meeting, in which all have come.
     pub fn leaves(&self, at: &'static Location<'static>, members: &[u32]) {
         if let Some((baton, host)) = &self.checked {

@@ -6,6 +6,7 @@ use crate::occupancy::{self, Needs};
 use crate::stack::{self, Shortage, StackSet};
 use crate::standing::HostState;
 use core::fmt;
+use core::panic::Location;
 use oxshmem_device::abi::ContextAbi;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -26,13 +27,15 @@ pub struct Launch {
     pub collective: bool,
     /// The launch's context.
     pub context: ContextAbi,
+    /// Where its operations are said to be, if that is not the kernel's own source.
+    pub site: Option<&'static Location<'static>>,
     /// Runs one thread of the kernel. Called once per thread, on the device's operating-system thread.
     pub run: Box<dyn Fn(ContextAbi) + Send>,
 }
 
 impl fmt::Debug for Launch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, grid, block, shared_bytes, collective, context, run: _ } = self;
+        let Self { name, grid, block, shared_bytes, collective, context, site, run: _ } = self;
         f.debug_struct("Launch")
             .field("name", name)
             .field("grid", grid)
@@ -40,6 +43,7 @@ impl fmt::Debug for Launch {
             .field("shared_bytes", shared_bytes)
             .field("collective", collective)
             .field("context", context)
+            .field("site", site)
             .finish_non_exhaustive()
     }
 }
@@ -109,6 +113,23 @@ pub(crate) struct Submission {
     pub(crate) stacks: StackSet,
     /// Its number in a checked run; 0 if it has none.
     pub(crate) ticket: u64,
+    /// What must be over before it starts, beside the launches before it on its stream.
+    pub(crate) after: Option<Point>,
+}
+
+/// A point in a stream: all that was queued on it before [`Stream::point`](crate::Stream::point).
+#[derive(Clone, Debug)]
+pub struct Point {
+    pub(crate) stream: Arc<StreamShared>,
+    /// So many launches of the stream have ended then.
+    pub(crate) goal: u64,
+}
+
+impl Point {
+    /// Whether all before it is over, well or not.
+    pub fn is_over(&self) -> bool {
+        self.stream.state().ended >= self.goal
+    }
 }
 
 /// What a stream's host side and the worker share.

@@ -47,10 +47,11 @@ pub use device::Device;
 pub use error::{Error, LastOperation, Problem, Site};
 pub use host::{HostHandle, HostThread};
 pub use launch::Launch;
+pub use launch::Point;
 pub use machine::Machine;
 pub use memory::{
     Allocation, GRANULARITY, HostMemory, HostRegistration, Physical, Reservation,
     available as available_memory,
 };
 pub use statistics::Statistics;
-pub use stream::{Mark, Stream};
+pub use stream::Stream;

@@ -1,6 +1,6 @@
 //! Streams and launches: what runs on a device, in which order, and how it ended.
 //!
-//! Launches of one stream run one after the other; those of different streams side by side, as room allows.
+//! Launches of one stream run one after the other; those of different streams side by side, as room allows, unless one [waits](Stream::launch_after) for a point of another.
 //! Blocks become resident in the order of the launches' starts: a later launch gets room only when all blocks
 //! of the earlier ones have it.
 //!
@@ -12,7 +12,7 @@ use crate::check::baton::{self, Baton, Did};
 use crate::device::{Device, DeviceShared};
 use crate::error::Error;
 use crate::host;
-use crate::launch::{Launch, StreamShared, Submission};
+use crate::launch::{Launch, Point, StreamShared, Submission};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,25 @@ impl Stream {
     /// then.
     #[track_caller]
     pub fn launch(&self, launch: Launch) -> Result<(), Error> {
+        self.submit(launch, None)
+    }
+
+    /// As [`launch`](Self::launch), but the launch, and so what comes after it, starts when all before `point` is over. The
+    /// point is of a stream of the same device.
+    ///
+    /// # Errors
+    /// Those of [`launch`](Self::launch).
+    #[track_caller]
+    pub fn launch_after(&self, launch: Launch, point: &Point) -> Result<(), Error> {
+        self.submit(launch, Some(point.clone()))
+    }
+
+    /// The end of what was queued so far.
+    pub fn point(&self) -> Point {
+        Point { stream: self.shared.clone(), goal: self.shared.state().submitted }
+    }
+
+    fn submit(&self, launch: Launch, after: Option<Point>) -> Result<(), Error> {
         launch.check(&self.device.config)?;
         let stacks = launch.stacks(&self.device.config)?;
         let mut state = self.shared.state();
@@ -60,7 +79,7 @@ impl Stream {
             ticket
         });
         // Under the stream's lock, so that launches reach the worker in the order in which they are counted.
-        self.device.submit(Submission { stream: self.shared.clone(), launch, stacks, ticket })?;
+        self.device.submit(Submission { stream: self.shared.clone(), launch, stacks, ticket, after })?;
         state.submitted += 1;
         drop(state);
         // The kernel may run before its host goes on.
@@ -153,39 +172,25 @@ impl Stream {
     }
 }
 
-/// A place in a stream: what was queued before it.
-#[derive(Clone, Debug)]
-pub struct Mark {
-    stream: Stream,
-    goal: u64,
-}
-
+/// On a checked machine.
 impl Stream {
-    /// The end of what was queued so far.
-    pub fn mark(&self) -> Mark {
-        let goal = self.shared.state().submitted;
-        Mark { stream: self.clone(), goal }
-    }
-}
-
-impl Mark {
-    /// On a checked machine whether everything before is over, which the calling host thread learns if it is. Others may go
-    /// first. `None` on another machine.
-    pub fn asked(&self) -> Option<bool> {
-        let (baton, host) = self.stream.checked()?;
+    /// Whether everything before a point of this stream is over, which the calling host thread learns if it is. Others may
+    /// go first. `None` if the machine is not checked.
+    pub fn asked(&self, point: &Point) -> Option<bool> {
+        let (baton, host) = self.checked()?;
         baton.ask(host);
-        let over = self.stream.shared.state().ended >= self.goal;
+        let over = self.shared.state().ended >= point.goal;
         if over {
-            self.stream.synced();
+            self.synced();
         }
         Some(over)
     }
 
-    /// Waits, on a checked machine, until everything before is over; false on another one.
-    pub fn wait_checked(&self) -> bool {
-        let Some((baton, host)) = self.stream.checked() else { return false };
-        baton.wait_for(host, &self.stream.shared, self.goal);
-        self.stream.synced();
+    /// Waits until everything before a point of this stream is over; false if the machine is not checked.
+    pub fn wait_checked(&self, point: &Point) -> bool {
+        let Some((baton, host)) = self.checked() else { return false };
+        baton.wait_for(host, &self.shared, point.goal);
+        self.synced();
         true
     }
 }

@@ -110,6 +110,8 @@ pub(crate) struct Frame {
     /// The block's static shared memory.
     pub(crate) fixed: Rc<Fixed>,
     pub(crate) last: Cell<Option<LastOperation>>,
+    /// Where its operations are said to be, if not where they stand.
+    pub(crate) site: Option<&'static Location<'static>>,
     /// The lowest address of its stack.
     pub(crate) limit: Cell<usize>,
     /// Its number in a checked run, once it has one.
@@ -287,6 +289,7 @@ impl Hooks for Current {
 
     fn operation(&self, event: OperationEvent, at: &'static Location<'static>) {
         let OperationEvent { operation, offset, bytes, pe, together: _ } = event;
+        let at = self.frame().site.unwrap_or(at);
         count(&self.operations[operation as usize % OPERATIONS]);
         self.acted.set(true);
         self.frame().last.set(Some(LastOperation { operation, offset, bytes, pe, location: at }));

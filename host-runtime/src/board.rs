@@ -23,6 +23,30 @@ const PAGE: usize = 4096;
 /// Words of a kernel's name that are kept.
 const NAME_WORDS: usize = 14;
 
+/// How many different kernels of graphs are remembered by name, for each PE.
+const NAMED: u32 = 255;
+/// Number of the name of one that is not.
+const UNNAMED: u32 = NAMED;
+/// Set in the number of a kernel of a graph, which holds the number of its name, and below [`NAME_SHIFT`] its number in the
+/// graph.
+const OF_A_GRAPH: u32 = 1 << 31;
+const NAME_SHIFT: u32 = 23;
+
+/// The number of a launch in error records. It comes again after 2^31 launches.
+pub(crate) fn of_launch(launch: u64) -> u32 {
+    launch as u32 & !OF_A_GRAPH
+}
+
+/// The number in error records of a graph's `node`-th kernel, whose name has the number `name`.
+pub(crate) fn of_graph(name: u32, node: u32) -> u32 {
+    OF_A_GRAPH | name.min(UNNAMED) << NAME_SHIFT | node & ((1 << NAME_SHIFT) - 1)
+}
+
+/// The number in its graph of the kernel of this number in an error record, if it is of a graph.
+pub(crate) fn node(number: u32) -> Option<u32> {
+    (number & OF_A_GRAPH != 0).then_some(number & ((1 << NAME_SHIFT) - 1))
+}
+
 /// The shared words of a job.
 #[derive(Debug)]
 pub(crate) struct Board {
@@ -45,6 +69,14 @@ struct Entry {
     /// Bytes of the name.
     length: AtomicU64,
     name: [AtomicU64; NAME_WORDS],
+}
+
+/// A kernel's name that stays.
+#[repr(C)]
+struct Name {
+    /// 1 + its bytes; 0 if there is none yet.
+    length: AtomicU64,
+    words: [AtomicU64; NAME_WORDS],
 }
 
 /// What the host thread of a PE is doing.
@@ -195,7 +227,7 @@ impl Board {
     fn entry(&self, pe: u32, number: u32) -> &Entry {
         assert!(pe < self.n_pes, "PE {pe} of {}", self.n_pes);
         let layout = Layout::of(self.n_pes);
-        // SAFETY: inside the last part, which has as many for each PE.
+        // SAFETY: inside the part behind those, which has as many for each PE.
         let entries: &[Entry] = unsafe { self.words(layout.launches, self.n_pes as usize * REMEMBERED) };
         &entries[pe as usize * REMEMBERED + number as usize % REMEMBERED]
     }
@@ -221,6 +253,10 @@ impl Board {
         if pe >= self.n_pes || number == 0 {
             return None;
         }
+        if node(number).is_some() {
+            let name = (number & !OF_A_GRAPH) >> NAME_SHIFT;
+            return Some((self.names(pe).get(name as usize)?.read()?, u32::MAX));
+        }
         let entry = self.entry(pe, number);
         if entry.number.load(Ordering::Acquire) != number {
             return None;
@@ -239,6 +275,35 @@ impl Board {
         Some((intern(&String::from_utf8_lossy(&name[..length])), stream))
     }
 
+    fn names(&self, pe: u32) -> &[Name] {
+        assert!(pe < self.n_pes, "PE {pe} of {}", self.n_pes);
+        let layout = Layout::of(self.n_pes);
+        // SAFETY: inside the last part, which has as many for each PE.
+        let names: &[Name] = unsafe { self.words(layout.names, (self.n_pes * NAMED) as usize) };
+        &names[(pe * NAMED) as usize..][..NAMED as usize]
+    }
+
+    /// The number of a kernel's name, which stays; that of none if there are too many. One thread at a time for each PE.
+    pub(crate) fn name(&self, pe: u32, kernel: &str) -> u32 {
+        let bytes = &kernel.as_bytes()[..kernel.len().min(8 * NAME_WORDS)];
+        for (number, name) in (0..).zip(self.names(pe)) {
+            match name.read() {
+                None => {
+                    for (word, part) in name.words.iter().zip(bytes.chunks(8)) {
+                        let mut value = [0; 8];
+                        value[..part.len()].copy_from_slice(part);
+                        word.store(u64::from_ne_bytes(value), Ordering::Relaxed);
+                    }
+                    name.length.store(1 + bytes.len() as u64, Ordering::Release);
+                    return number;
+                }
+                Some(known) if known.as_bytes() == bytes => return number,
+                Some(_) => {}
+            }
+        }
+        UNNAMED
+    }
+
     /// The first launch on a stream of a PE with a number from `from` to `to`, of those that are remembered.
     pub(crate) fn first_launch(
         &self,
@@ -255,6 +320,17 @@ impl Board {
     }
 }
 
+impl Name {
+    fn read(&self) -> Option<&'static str> {
+        let length = self.length.load(Ordering::Acquire).checked_sub(1)? as usize;
+        let mut name = [0; 8 * NAME_WORDS];
+        for (part, word) in name.chunks_exact_mut(8).zip(&self.words) {
+            part.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+        }
+        Some(intern(&String::from_utf8_lossy(&name[..length.min(8 * NAME_WORDS)])))
+    }
+}
+
 impl Drop for Board {
     fn drop(&mut self) {
         // SAFETY: the map is this value's; what devices reach of it was unregistered before. Should it fail, the
@@ -267,6 +343,7 @@ impl Drop for Board {
 struct Layout {
     hosts: usize,
     launches: usize,
+    names: usize,
     bytes: usize,
 }
 
@@ -275,8 +352,9 @@ impl Layout {
         let n_pes = n_pes as usize;
         let hosts = (ALARM_BYTES + n_pes * size_of::<ErrorRecord>()).next_multiple_of(PAGE);
         let launches = (hosts + n_pes * size_of::<Host>()).next_multiple_of(PAGE);
-        let bytes = (launches + n_pes * REMEMBERED * size_of::<Entry>()).next_multiple_of(PAGE);
-        Self { hosts, launches, bytes }
+        let names = (launches + n_pes * REMEMBERED * size_of::<Entry>()).next_multiple_of(PAGE);
+        let bytes = (names + n_pes * NAMED as usize * size_of::<Name>()).next_multiple_of(PAGE);
+        Self { hosts, launches, names, bytes }
     }
 }
 
@@ -303,6 +381,26 @@ mod tests {
         assert_eq!((board.launched(0, 1), board.launched(0, 257)), (None, Some(("b__k", 0))));
         assert_eq!((board.launched(9, 1), board.launched(0, 0)), (None, None));
         assert_eq!(board.first_launch(2, 1, 1, 300), Some((&long[..112], 300)));
+    }
+
+    #[test]
+    fn kernels_of_graphs_keep_their_names_whatever_is_launched_meanwhile() {
+        let board = Board::new(2).unwrap();
+        let number = of_graph(board.name(1, "a__k"), 3);
+        let other = of_graph(board.name(1, "b__k"), 4);
+        for launch in 1..1000 {
+            board.remember(1, of_launch(launch), 0, "c__k");
+        }
+        assert_eq!((board.launched(1, number).unwrap().0, node(number)), ("a__k", Some(3)));
+        assert_eq!((board.launched(1, other).unwrap().0, node(other)), ("b__k", Some(4)));
+        assert_eq!((board.name(1, "a__k"), board.launched(0, number)), (0, None));
+        assert_eq!((node(of_launch(u64::from(u32::MAX))), of_launch(7)), (None, 7));
+        for i in 2..NAMED {
+            assert_eq!(board.name(1, &format!("k{i}")), i);
+        }
+        let many = of_graph(board.name(1, "one more"), 5);
+        assert_eq!((board.launched(1, many), node(many)), (None, Some(5)));
+        assert_eq!(board.name(1, "k7"), 7);
     }
 
     #[test]

@@ -461,6 +461,36 @@ pub enum Error {
         /// Elements of the allocation.
         len: u64,
     },
+    /// An operation of the host names a PE that the job has not got.
+    #[error("{by} names PE {pe}: the job has {n_pes}, numbered from 0")]
+    NoSuchPe {
+        /// The operation.
+        by: &'static str,
+        /// The PE.
+        pe: u32,
+        /// PEs of the job.
+        n_pes: u32,
+    },
+    /// Source and target of an operation of the host have different lengths.
+    #[error(
+        "{by}: the target has {target} elements, the source {source_len}: name as many of both, by `slice`"
+    )]
+    LengthsDiffer {
+        /// The operation.
+        by: &'static str,
+        /// Elements of the target.
+        target: u64,
+        /// Elements of the source.
+        source_len: u64,
+    },
+    /// Source and target of an operation of the host overlap in part.
+    #[error(
+        "{by}: source and target overlap in part, which gives no certain result: name ranges that are apart, or the same"
+    )]
+    Overlap {
+        /// The operation.
+        by: &'static str,
+    },
     /// A vector was used on another PE or job than the one that allocated it.
     #[error(
         "this vector belongs to {owner}, not to {user}: every PE uses its own; to name a peer's copy pass the handle and the PE number to a kernel"
@@ -553,8 +583,22 @@ pub enum Error {
         /// What it waited after.
         why: &'static str,
     },
+    /// Something that cannot be part of a graph was called while a stream recorded one.
+    #[error(
+        "PE {pe}: {what} cannot be recorded, and stream {stream} records a graph: do it before `capture`, or after"
+    )]
+    Capturing {
+        /// The PE.
+        pe: u32,
+        /// What was called.
+        what: &'static str,
+        /// The stream that records.
+        stream: u32,
+    },
     /// More streams than there are grid-barrier words.
-    #[error("a PE may have {limit} streams at once, the default one included; drop some")]
+    #[error(
+        "a PE may have {limit} streams and graphs at once, the default stream included: drop some, and synchronize the streams on which dropped graphs ran"
+    )]
     TooManyStreams {
         /// The limit.
         limit: u32,

@@ -31,11 +31,25 @@ impl Event {
         if let Some(error) = pe.trouble() {
             return Err(error);
         }
+        pe.not_capturing_on(slot, "an event")?;
         let Some(queue) = pe.queue_of(slot) else {
             return Err(Error::Config { what: "the event names a stream that does not exist".into() });
         };
         let mark = queue.record().inspect_err(|error| pe.lock().note_failure(error))?;
         Ok(Self { pe: pe.clone(), slot, queue, mark })
+    }
+
+    pub(crate) fn mark(&self) -> &dyn Mark {
+        &*self.mark
+    }
+
+    /// Refuses an event of another PE or run.
+    pub(crate) fn check_owner(&self, pe: &Arc<Pe>) -> Result<()> {
+        if Arc::ptr_eq(&self.pe, pe) {
+            Ok(())
+        } else {
+            Err(Error::WrongOwner { owner: self.pe.name(), user: pe.name() })
+        }
     }
 
     /// Whether everything before the event is over. Does not wait. Never true if a kernel before it failed on
@@ -55,6 +69,7 @@ impl Event {
         if let Some(error) = self.pe.job.ended() {
             return Err(error);
         }
+        self.pe.not_capturing("waiting for an event")?;
         // A kernel that failed leaves its stream idle and the mark not reached.
         let over = || Ok(self.mark.is_done()? || self.pe.look(self.slot, &*self.queue)?);
         self.pe.wait_for(self.slot, over, |attempt, longest| self.mark.pause(attempt, longest))?;

@@ -1,6 +1,7 @@
 //! What a failed kernel left: the device's error record, read and put into words. The first failure of the job
 //! by ticket is the one that is reported; later ones follow from it.
 
+use crate::board;
 use oxshmem_device::Cmp;
 use oxshmem_device::abi::{Cause, ErrorRecord, Operation, control};
 use std::fmt::{self, Display, Formatter};
@@ -33,8 +34,10 @@ pub struct Failure {
     pub deadline: Duration,
     /// The kernel's symbol, if the launch is recent enough to be known.
     pub kernel: Option<&'static str>,
-    /// Number of the launch on its PE, from 1.
+    /// Number of the launch on its PE, from 1; 0 for a kernel of a graph.
     pub launch: u32,
+    /// For a kernel of a [`Graph`](crate::Graph) its number there, from 1.
+    pub node: Option<u32>,
     /// Block index, x, y, z.
     pub block: [u32; 3],
     /// Thread index in the block, x, y, z.
@@ -126,7 +129,8 @@ impl Failure {
             seen: record.seen,
             deadline,
             kernel,
-            launch: record.launch,
+            launch: if board::node(record.launch).is_some() { 0 } else { record.launch },
+            node: board::node(record.launch),
             block: record.block,
             thread: record.thread,
         })
@@ -221,7 +225,8 @@ impl Display for Failure {
             }
             Cause::UpdateBins => write!(f, ": the buffer has {} bins, for {} PEs", self.seen, self.expected)?,
             Cause::InboxInUse => {
-                write!(f, ": launch {} uses the inbox, or has ended without `finish`", self.seen)?;
+                let user = which(self.seen as u32, board::node(self.seen as u32));
+                write!(f, ": {user} uses the inbox, or has ended without `finish`")?;
             }
             Cause::Zero if self.operation == Operation::WarpsSync => {
                 write!(f, ": groups of 0 warps were asked for")?;
@@ -229,9 +234,10 @@ impl Display for Failure {
             Cause::Zero => write!(f, ": a stride of 0 was asked for")?,
             other => write!(f, ": {other}")?,
         }
+        let which = which(self.launch, self.node);
         match self.kernel {
-            Some(kernel) => write!(f, "; kernel {kernel} (launch {})", self.launch)?,
-            None => write!(f, "; launch {}", self.launch)?,
+            Some(kernel) => write!(f, "; kernel {kernel} ({which})")?,
+            None => write!(f, "; {which}")?,
         }
         let (b, t) = (self.block, self.thread);
         write!(f, ", block ({},{},{}), thread ({},{},{})", b[0], b[1], b[2], t[0], t[1], t[2])
@@ -250,6 +256,14 @@ impl Display for KernelPanic {
             write!(f, "; last operation: {last}")?;
         }
         Ok(())
+    }
+}
+
+/// A launch in words, or a kernel of a graph.
+fn which(launch: u32, node: Option<u32>) -> String {
+    match node {
+        Some(node) => format!("number {node} of a graph"),
+        None => format!("launch {launch}"),
     }
 }
 

@@ -2,21 +2,18 @@
 //! launch itself with its context. Nothing has run if there is an error. The path allocates nothing once a
 //! kernel is known.
 
-use crate::alloc::Allocation;
 use crate::driver::{self, Body, Launch, Queue};
 use crate::error::{Error, Result};
-use crate::formed::Teams;
 use crate::known::Described;
-use crate::ledger::Seat;
-use crate::pe::{Pe, State};
-use crate::room::{known, take};
+use crate::named::{Live, Wrong};
+use crate::pe::Pe;
+use crate::room::{known, take, would_take};
 use crate::shape::check_shape;
 use crate::shmem::Shmem;
+use crate::state::{Start, State};
 use crate::stream::Stream;
-use oxshmem_device::Team;
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::launch::{Kernel, LaunchConfig, Launcher, Named, ParamVisitor};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -39,32 +36,51 @@ impl Launcher for Shmem {
         raw: K::Raw,
     ) -> Result<()> {
         driver::here();
-        launch(
-            self.pe(),
-            stream,
-            Described::of::<K>(),
-            config,
-            &mut |visitor| K::visit(&raw, visitor),
-            &move || {
-                Box::new(move |context| {
-                    // SAFETY: the emulator passes the context of this launch, whose parameters were checked.
-                    unsafe { K::run_thread(context, raw) }
-                })
-            },
-        )
+        start::<K>(self.pe(), Onto::stream(self.pe(), stream)?, config, raw)
+    }
+}
+
+/// Which stream a launch goes to, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Onto {
+    /// The stream's slot.
+    pub(crate) slot: usize,
+    /// Whether it is an operation of the host program, whose line is that of the call.
+    pub(crate) is_call: bool,
+}
+
+impl Onto {
+    /// A launch of the program's own, on its stream or the default one.
+    pub(crate) fn stream(pe: &Arc<Pe>, stream: Option<&Stream>) -> Result<Self> {
+        let slot = stream.map_or(Ok(0), |stream| stream.slot_of(pe))?;
+        Ok(Self { slot, is_call: false })
+    }
+
+    /// An operation of the host program.
+    pub(crate) fn call(slot: usize) -> Self {
+        Self { slot, is_call: true }
     }
 }
 
 /// Starts a kernel.
+pub(crate) fn start<K: Kernel>(pe: &Arc<Pe>, onto: Onto, config: LaunchConfig, raw: K::Raw) -> Result<()> {
+    launch(pe, onto, Described::of::<K>(), config, &mut |visitor| K::visit(&raw, visitor), &move || {
+        Box::new(move |context| {
+            // SAFETY: the emulator passes the context of this launch, whose parameters were checked.
+            unsafe { K::run_thread(context, raw) }
+        })
+    })
+}
+
 fn launch(
     pe: &Arc<Pe>,
-    stream: Option<&Stream>,
+    onto: Onto,
     kernel: Described,
     config: LaunchConfig,
     visit: &mut dyn FnMut(&mut dyn ParamVisitor),
     body: &dyn Fn() -> Body,
 ) -> Result<()> {
-    prepare(pe, stream, kernel, config, visit, body, |slots, slot, launch| {
+    prepare(pe, onto, kernel, config, visit, body, |slots, slot, launch| {
         // SAFETY: `prepare` made the parameters from the kernel's own, and checked what they name; dropped
         // memory is given back only when the launches before the drop are over.
         unsafe { slots.queue(slot)?.launch(launch) }
@@ -74,7 +90,7 @@ fn launch(
 /// Checks a launch, hands it to `start` with its grid slot, and notes it.
 pub(crate) fn prepare(
     pe: &Arc<Pe>,
-    stream: Option<&Stream>,
+    Onto { slot, is_call }: Onto,
     kernel: Described,
     config: LaunchConfig,
     visit: &mut dyn FnMut(&mut dyn ParamVisitor),
@@ -84,10 +100,6 @@ pub(crate) fn prepare(
     if let Some(error) = obstacle(pe) {
         return Err(error);
     }
-    let slot = match stream {
-        None => 0,
-        Some(stream) => stream.slot_of(pe)?,
-    };
     let threads = check_shape(&kernel, &config, pe.device.info())?;
     let shared = kernel.shared + config.extra_shared;
     let mut state = pe.lock();
@@ -95,8 +107,8 @@ pub(crate) fn prepare(
     if let Some(error) = state.broken() {
         return Err(error);
     }
-    let number = state.launches + 1;
-    let context = context(pe, slot, number);
+    let place = state.place(pe, slot, kernel.symbol);
+    let context = context(pe, place);
     let mut params = Params {
         addresses: [std::ptr::null(); MAX_PIECES],
         pieces: 0,
@@ -104,22 +116,23 @@ pub(crate) fn prepare(
         wrong: None,
         names: Vec::new(),
         called: if pe.device.checker().is_some() { kernel.parameters } else { &[] },
-        symmetric: &state.symmetric,
-        local: &state.local,
-        teams: &state.teams,
+        live: Live::of(state),
+        kept: place.is_recorded().then(Vec::new),
     };
     params.piece((&raw const context).cast(), size_of::<ContextAbi>());
     visit(&mut params);
-    let Params { addresses, pieces, wrong, names, .. } = params;
-    if let Some(wrong) = wrong {
-        return Err(wrong.into_error(kernel.symbol));
+    let Params { addresses, pieces, wrong, names, kept, .. } = params;
+    if let Some((parameter, wrong)) = wrong {
+        return Err(wrong.into_error(kernel.symbol, parameter));
     }
     if pieces > MAX_PIECES {
         return kernel.refuse(format!("it has {pieces} parameter pieces, at most {MAX_PIECES} are passed"));
     }
     let function = known(pe, &mut state.kernels, &kernel, shared)?.function;
+    let blocks = config.total_blocks();
     let taken = match kernel.collective {
-        true => Some(take(pe, state, &kernel, (threads, shared), slot, config.total_blocks())?),
+        true if place.is_recorded() => Some(would_take(pe, state, &kernel, (threads, shared), blocks)?),
+        true => Some(take(pe, state, &kernel, (threads, shared), slot, blocks)?),
         false => None,
     };
     let launch = Launch {
@@ -130,35 +143,17 @@ pub(crate) fn prepare(
         shared,
         collective: kernel.collective,
         context,
+        site: is_call.then(driver::site),
         params: &addresses[..pieces],
         names,
         body,
     };
-    // A wait for this stream that was in vain says nothing about a kernel that comes after the stuck one ended.
-    if let Some(Some(slot)) = state.streams.get_mut(slot)
-        && slot.waited_since.is_some()
-        && matches!(slot.queue.is_idle(), Ok(true))
-    {
-        slot.over(number - 1);
-    }
-    // Before it can fail. A launch that does not start leaves its number to the next one.
-    pe.job.board.remember(pe.me, number as u32, slot as u32, kernel.symbol);
-    if let Err(error) = start(&Slots(state), slot, &launch) {
+    if let Err(error) = start(&Slots(state), place.slot, &launch) {
         state.note_failure(&error);
-        if let (Some(taken), Some(Some(slot))) = (taken, state.streams.get(slot)) {
-            slot.seat.iter().for_each(|seat| seat.put_back(taken.before));
-        }
+        state.put_back(slot, taken.and_then(|taken| taken.before));
         return Err(error);
     }
-    state.launches = number;
-    if let Some(slot) = state.streams.get_mut(slot).and_then(Option::as_mut) {
-        slot.last = number;
-        if let Some(taken) = taken {
-            // Of two launches of one stream the greater counts: they run one after the other.
-            slot.held = Some(slot.held.map_or(taken.held, |before| before.greater(taken.held)));
-            slot.seat.iter().for_each(Seat::started);
-        }
-    }
+    state.started(place, kept.as_deref().unwrap_or_default(), taken.map(|taken| taken.held));
     Ok(())
 }
 
@@ -175,13 +170,13 @@ impl Slots<'_> {
 }
 
 /// The error that stands against a launch, looked for without a lock.
-fn obstacle(pe: &Pe) -> Option<Error> {
+pub(crate) fn obstacle(pe: &Pe) -> Option<Error> {
     let job = &pe.job;
     let clear = !job.alarm() && !job.any_failed() && !job.ended.load(Ordering::Acquire);
     if clear { None } else { pe.trouble() }
 }
 
-fn context(pe: &Pe, slot: usize, number: u64) -> ContextAbi {
+fn context(pe: &Pe, place: Start) -> ContextAbi {
     ContextAbi {
         my_pe: pe.me,
         n_pes: pe.job.n_pes,
@@ -191,8 +186,8 @@ fn context(pe: &Pe, slot: usize, number: u64) -> ContextAbi {
         error_record: pe.job.record_address(pe.me),
         alarm: pe.job.alarm_address(),
         deadline: pe.deadline_ticks,
-        grid_slot: slot as u32,
-        launch: number as u32,
+        grid_slot: place.slot as u32,
+        launch: place.number,
         teams: pe.tables,
     }
 }
@@ -203,34 +198,14 @@ struct Params<'a> {
     /// May exceed [`MAX_PIECES`]; the pieces beyond are counted, not kept.
     pieces: usize,
     parameter: u32,
-    wrong: Option<Wrong>,
+    /// The first parameter that names what is not there.
+    wrong: Option<(u32, Wrong)>,
     /// What a checker is told: parts of the heap, and how the kernel calls them.
     names: Vec<(u64, u64, &'static str)>,
     called: &'static [&'static str],
-    symmetric: &'a BTreeMap<u64, Arc<Allocation>>,
-    local: &'a BTreeMap<u64, u64>,
-    teams: &'a Teams,
-}
-
-/// The first parameter that names what it must not.
-enum Wrong {
-    Memory { parameter: u32, memory: &'static str, start: u64, bytes: u64, why: &'static str },
-    Team { parameter: u32, team: Team },
-}
-
-impl Wrong {
-    fn into_error(self, kernel: &'static str) -> Error {
-        match self {
-            Self::Memory { parameter, memory, start, bytes, why } => {
-                Error::BadHandle { kernel, parameter, memory, start, bytes, why }
-            }
-            Self::Team { parameter, team } => Error::BadTeam {
-                by: format!("{kernel}: parameter {parameter}"),
-                team: format!("{team:?}"),
-                why: "which is no live team of this PE: it was destroyed, or this PE does not belong to it",
-            },
-        }
-    }
+    live: Live<'a>,
+    /// What the parameters name, for a graph.
+    kept: Option<Vec<Named>>,
 }
 
 impl ParamVisitor for Params<'_> {
@@ -249,51 +224,9 @@ impl ParamVisitor for Params<'_> {
         {
             self.names.push((offset, bytes, name));
         }
-        let wrong = |memory, start, bytes, why| Some(Wrong::Memory { parameter, memory, start, bytes, why });
-        let found = match named {
-            Named::Nothing => None,
-            Named::Symmetric { offset: u64::MAX, bytes, .. } => wrong(
-                "the symmetric heap",
-                u64::MAX,
-                bytes,
-                "given to `at` or `slice`: check it against the vector's length",
-            ),
-            Named::Symmetric { bytes: 0, .. } | Named::Local { bytes: 0, .. } => None,
-            Named::Symmetric { offset, bytes, tag } => {
-                let before = self.symmetric.range(..=offset).next_back();
-                match before.filter(|(start, of)| of.tag == tag && inside(**start, of.bytes, offset, bytes)) {
-                    Some(_) => None,
-                    None => wrong(
-                        "the symmetric heap",
-                        offset,
-                        bytes,
-                        "which no live allocation of this PE holds: its vector was dropped or freed, or it is from another run",
-                    ),
-                }
-            }
-            Named::Team { team } if self.teams.is_live(team) => None,
-            Named::Team { team } => Some(Wrong::Team { parameter, team }),
-            Named::Local { address, bytes } => {
-                let before = self.local.range(..=address).next_back();
-                match before.filter(|(start, of)| inside(**start, **of, address, bytes)) {
-                    Some(_) => None,
-                    None => wrong(
-                        "local device memory",
-                        address,
-                        bytes,
-                        "which no live DeviceVec of this PE holds: it was dropped, or belongs to another PE",
-                    ),
-                }
-            }
-        };
+        self.kept.iter_mut().for_each(|kept| kept.push(named));
         if self.wrong.is_none() {
-            self.wrong = found;
+            self.wrong = self.live.check(named).err().map(|wrong| (parameter, wrong));
         }
     }
-}
-
-/// Whether `bytes` from `at` on lie in `of` bytes from `start` on; `start <= at`.
-fn inside(start: u64, of: u64, at: u64, bytes: u64) -> bool {
-    let offset = at - start;
-    offset <= of && bytes <= of - offset
 }

@@ -62,8 +62,10 @@
 mod alloc;
 #[cfg(feature = "emulator")]
 mod asked;
+mod atomic;
 mod board;
 mod bootstrap;
+mod calls;
 #[cfg(feature = "emulator")]
 mod check;
 mod config;
@@ -73,6 +75,7 @@ pub mod cuda {
     pub use crate::driver::cuda::raw::{Prepare, RawLaunch};
 }
 mod driver;
+mod enqueue;
 pub mod env;
 mod error;
 mod event;
@@ -83,6 +86,7 @@ mod formed;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod graph;
 mod group;
 mod growth;
 mod intern;
@@ -92,14 +96,21 @@ mod launch;
 mod launched;
 mod ledger;
 mod local;
+mod memory;
+mod named;
+mod on_stream;
+mod order;
 mod pe;
 mod process;
+mod rma;
 mod room;
 mod run;
 mod session;
 mod shape;
 mod shmem;
+mod signal;
 mod space;
+mod state;
 mod stop;
 mod stream;
 mod symmetric;
@@ -122,7 +133,10 @@ pub use config::{Config, DeviceChoice, Handles, Path, Rendezvous};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
+pub use graph::Graph;
 pub use local::DeviceVec;
+pub use memory::{Destination, OnDevice, OnHeap, Source};
+pub use on_stream::WaitsOnStream;
 pub use oxshmem_device::{LaunchConfig, Reach, Signal, SignalOp};
 pub use run::{run, run_local};
 pub use session::{Session, init};

@@ -55,6 +55,7 @@ impl Shmem {
         if let Some(error) = pe.trouble() {
             return Err(error);
         }
+        pe.not_capturing("an allocation of local memory")?;
         pe.look_at_all()?;
         pe.collect()?;
         let overflow = || Error::SizeOverflow { elements: len as u64, element_bytes: size_of::<T>() as u64 };
@@ -67,7 +68,7 @@ impl Shmem {
         let mut address = 0;
         if bytes > 0 {
             address = pe.copies.allocate(bytes)?;
-            pe.lock().local.insert(address, bytes);
+            pe.lock().insert_local(address, bytes);
         }
         Ok(DeviceVec { pe: pe.clone(), address, len, of: PhantomData })
     }
@@ -145,6 +146,10 @@ impl<T: Pod> DeviceVec<T> {
             return Ok(());
         }
         Err(Error::OutOfRange { start: 0, count: count as u64, len: self.len as u64 })
+    }
+
+    pub(crate) fn owner(&self) -> &Arc<Pe> {
+        &self.pe
     }
 
     fn bytes(&self) -> u64 {

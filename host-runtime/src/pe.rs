@@ -1,18 +1,15 @@
-//! One PE's inner part: its device, its streams and what they still hold, what it has allocated, and what it
-//! has dropped but not yet given back. Vectors and streams keep it alive.
+//! One PE's inner part: its device, and how it waits, gives back what was dropped, and meets the others. What changes of it is
+//! in `state.rs`. Vectors and streams keep it alive.
 
-use crate::alloc::{Allocation, AllocationId, Heap};
+use crate::alloc::{Allocation, Heap};
 use crate::driver::{self, Device, Queue};
 use crate::error::{Error, Result};
 use crate::fault;
-use crate::formed::Teams;
 use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
-use crate::known::Kernels;
-use crate::ledger::{Held, Seat};
-
+use crate::ledger::Seat;
+use crate::state::{Slot, State, passed};
 use oxshmem_device::abi::{control, teams};
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,62 +36,6 @@ pub(crate) struct Pe {
     /// The deadline in units of the device's clock.
     pub(crate) deadline_ticks: u64,
     state: Mutex<State>,
-}
-
-/// What changes.
-#[derive(Debug, Default)]
-pub(crate) struct State {
-    /// Launches so far; also the clock by which drops are dated.
-    pub(crate) launches: u64,
-    /// The streams by grid slot; slot 0 is the default stream.
-    pub(crate) streams: Vec<Option<Slot>>,
-    /// What was looked up about kernels.
-    pub(crate) kernels: Kernels,
-    /// Symmetric allocations of this PE that are not released, by offset; those of no bytes are left out.
-    pub(crate) symmetric: BTreeMap<u64, Arc<Allocation>>,
-    /// The teams that this PE belongs to.
-    pub(crate) teams: Teams,
-    /// Local allocations that are not dropped: bytes by address.
-    pub(crate) local: BTreeMap<u64, u64>,
-    /// Dropped symmetric allocations, each with the number of launches before.
-    released: Vec<(AllocationId, u64)>,
-    /// Dropped local allocations, likewise.
-    retired: Vec<(u64, u64)>,
-    /// What a kernel of this PE failed with outside the error record.
-    broken: Option<Error>,
-}
-
-/// A stream.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    pub(crate) queue: Arc<dyn Queue>,
-    /// Number of its last launch.
-    pub(crate) last: u64,
-    /// Every launch of the PE on this stream up to this number is over.
-    pub(crate) done: u64,
-    /// What its unfinished collective launches hold: most blocks of one of them, and how many of that kernel's
-    /// blocks fit on a multiprocessor. One stream runs one kernel at a time.
-    pub(crate) held: Option<Held>,
-    /// Where the other PEs of the device see that, if there are any.
-    pub(crate) seat: Option<Seat>,
-    /// When the wait for it began, if one is under way or was in vain.
-    pub(crate) waited_since: Option<Instant>,
-    /// Whether its owner has dropped it.
-    pub(crate) dropped: bool,
-}
-
-impl State {
-    /// What a kernel of this PE failed with outside the error record.
-    pub(crate) fn broken(&self) -> Option<Error> {
-        self.broken.clone()
-    }
-
-    /// Keeps a kernel's failure that a driver call returned.
-    pub(crate) fn note_failure(&mut self, error: &Error) {
-        if matches!(error, Error::KernelFailed(_)) {
-            self.broken.get_or_insert_with(|| error.clone());
-        }
-    }
 }
 
 impl Pe {
@@ -150,6 +91,24 @@ impl Pe {
         broken.or_else(|| self.job.trouble_for(self.me))
     }
 
+    /// Refuses what cannot be done while a stream of this PE records a graph.
+    pub(crate) fn not_capturing(&self, what: &'static str) -> Result<()> {
+        match &self.lock().recording {
+            Some(recording) => Err(Error::Capturing { pe: self.me, what, stream: recording.stream as u32 }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what cannot be done on a stream that records a graph.
+    pub(crate) fn not_capturing_on(&self, slot: usize, what: &'static str) -> Result<()> {
+        match &self.lock().recording {
+            Some(recording) if recording.stream == slot => {
+                Err(Error::Capturing { pe: self.me, what, stream: slot as u32 })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Waits until every stream of this PE is idle, then looks for trouble.
     ///
     /// # Errors
@@ -158,6 +117,7 @@ impl Pe {
         if let Some(error) = self.job.ended() {
             return Err(error);
         }
+        self.not_capturing("waiting for what this PE has launched")?;
         self.drain()?;
         self.trouble().map_or(Ok(()), Err)
     }
@@ -297,7 +257,12 @@ impl Pe {
                 *slot = None;
             }
         }
-        let streams = &state.streams;
+        let streams = &mut state.streams;
+        let mut graphs = std::mem::take(&mut state.retired_slots);
+        for (slot, _) in graphs.extract_if(.., |(_, at)| passed(streams, *at)).collect::<Vec<_>>() {
+            streams[slot] = None;
+        }
+        state.retired_slots = graphs;
         for (address, _) in state.retired.extract_if(.., |(_, at)| passed(streams, *at)) {
             // SAFETY: it came from `allocate` of this queue, and all work launched before the drop is over.
             unsafe { self.copies.free(address)? };
@@ -350,6 +315,7 @@ impl Pe {
         mut arrival: Arrival,
         lead: impl FnOnce(&mut Heap) -> Result<Option<Arc<Allocation>>>,
     ) -> Result<Agreed> {
+        self.not_capturing("a collective call")?;
         {
             let mut state = self.lock();
             let State { released, streams, .. } = &mut *state;
@@ -400,6 +366,7 @@ impl Pe {
             state.symmetric.remove(&allocation.offset);
         }
         let at = state.launches;
+        state.drops += 1;
         state.released.push((allocation.id, at));
     }
 
@@ -408,7 +375,15 @@ impl Pe {
         let mut state = self.lock();
         state.local.remove(&address);
         let at = state.launches;
+        state.drops += 1;
         state.retired.push((address, at));
+    }
+
+    /// Notes that a graph was dropped, whose slot nothing else may have as long as it runs.
+    pub(crate) fn retire_slot(&self, slot: usize) {
+        let mut state = self.lock();
+        let at = state.launches;
+        state.retired_slots.push((slot, at));
     }
 
     /// Notes that this PE ended with an error: all kernels and waits of the job give up.
@@ -427,35 +402,6 @@ impl Pe {
     pub(crate) fn name(&self) -> String {
         format!("PE {} of run {}", self.me, self.job.number)
     }
-}
-
-impl Slot {
-    /// A stream of a PE that has made `launches` launches, none of them on it.
-    pub(crate) fn new(queue: Arc<dyn Queue>, seat: Option<Seat>, launches: u64) -> Self {
-        let (last, done) = (launches, launches);
-        Self { queue, last, done, held: None, seat, waited_since: None, dropped: false }
-    }
-
-    /// Notes that the stream was seen idle when the PE had made `upto` launches.
-    pub(crate) fn over(&mut self, upto: u64) {
-        self.done = self.done.max(upto);
-        if !self.is_busy() {
-            self.waited_since = None;
-        }
-        if !self.is_busy() && self.held.take().is_some() {
-            self.seat.iter().for_each(Seat::leave);
-        }
-    }
-
-    /// Whether it has launches that were not seen to be over.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.done < self.last
-    }
-}
-
-/// Whether all launches up to number `at` are over.
-fn passed(streams: &[Option<Slot>], at: u64) -> bool {
-    streams.iter().flatten().all(|slot| !slot.is_busy() || slot.done >= at)
 }
 
 impl Drop for Pe {

@@ -3,8 +3,9 @@
 use crate::error::{Error, Result};
 use crate::known::{Described, Kernels, Known};
 use crate::ledger::Held;
-use crate::pe::{Pe, State};
+use crate::pe::Pe;
 use crate::shmem::Shmem;
+use crate::state::State;
 use oxshmem_device::launch::Kernel;
 
 /// Shared memory that a kernel may have without asking for more (CUDA C++ Programming Guide, compute
@@ -65,8 +66,8 @@ struct Room {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub(crate) held: Held,
-    /// What its stream held before.
-    pub(crate) before: Option<Held>,
+    /// What its stream held before, if room was taken.
+    pub(crate) before: Option<Option<Held>>,
 }
 
 /// How many blocks of this kernel this PE leaves room for. `own` is the stream of the launch, whose earlier
@@ -78,16 +79,26 @@ fn room(
     (threads, shared): (u32, u32),
     own: Option<usize>,
 ) -> Result<Room> {
+    let per_multiprocessor = fitting(pe, state, kernel, (threads, shared))?;
+    room_of(pe, state, per_multiprocessor, own)
+}
+
+/// How many blocks of a kernel fit on a multiprocessor.
+fn fitting(pe: &Pe, state: &mut State, kernel: &Described, shape: (u32, u32)) -> Result<u32> {
+    let (threads, shared) = shape;
     let known = known(pe, &mut state.kernels, kernel, shared)?;
-    let shape = (threads, shared);
-    let per_multiprocessor = match known.shapes.iter().find(|(known, _)| *known == shape) {
+    Ok(match known.shapes.iter().find(|(known, _)| *known == shape) {
         Some((_, blocks)) => *blocks,
         None => {
             let blocks = pe.device.blocks_per_multiprocessor(known.function, threads, shared)?;
             known.shapes.push((shape, blocks));
             blocks
         }
-    };
+    })
+}
+
+/// As [`room`], for blocks of which so many fit on a multiprocessor.
+fn room_of(pe: &Pe, state: &mut State, per_multiprocessor: u32, own: Option<usize>) -> Result<Room> {
     let mut held = 0u64;
     let launches = state.launches;
     let mut failure = None;
@@ -122,19 +133,51 @@ pub(crate) fn take(
     at: usize,
     blocks: u64,
 ) -> Result<Taken> {
-    let room = room(pe, state, kernel, shape, Some(at))?;
-    let held = Held { blocks, per_multiprocessor: room.per_multiprocessor };
-    let fits = |others| blocks <= room.available(others);
+    let per_multiprocessor = fitting(pe, state, kernel, shape)?;
+    let held = Held { blocks, per_multiprocessor };
+    let before = take_room(pe, state, kernel.symbol, held, at)?;
+    Ok(Taken { held, before: Some(before) })
+}
+
+/// What a launch will take that is recorded for a graph, and not yet launched.
+///
+/// # Errors
+/// [`Error::NotCoResident`] if it could never run; those of looking the kernel up.
+pub(crate) fn would_take(
+    pe: &Pe,
+    state: &mut State,
+    kernel: &Described,
+    shape: (u32, u32),
+    blocks: u64,
+) -> Result<Taken> {
+    let per_multiprocessor = fitting(pe, state, kernel, shape)?;
+    let room = Room { held: 0, ..room_of(pe, state, per_multiprocessor, None)? };
+    if blocks > room.available(0) {
+        return Err(room.refuse(pe, kernel.symbol, blocks, 0));
+    }
+    Ok(Taken { held: Held { blocks, per_multiprocessor }, before: None })
+}
+
+/// Takes room on stream `at` for what is called `name`; what the stream held before.
+///
+/// # Errors
+/// [`Error::NotCoResident`].
+pub(crate) fn take_room(
+    pe: &Pe,
+    state: &mut State,
+    name: &'static str,
+    held: Held,
+    at: usize,
+) -> Result<Option<Held>> {
+    let room = room_of(pe, state, held.per_multiprocessor, Some(at))?;
+    let fits = |others| held.blocks <= room.available(others);
     let slot = state.streams.get(at).and_then(Option::as_ref);
     let before = match slot.and_then(|slot| Some((slot, slot.seat.as_ref()?))) {
         Some((slot, seat)) => seat.take(&slot.queue, held, fits),
         None if fits(0) => Ok(None),
         None => Err(0),
     };
-    match before {
-        Ok(before) => Ok(Taken { held, before }),
-        Err(others) => Err(room.refuse(pe, kernel, blocks, others)),
-    }
+    before.map_err(|others| room.refuse(pe, name, held.blocks, others))
 }
 
 impl Room {
@@ -145,10 +188,10 @@ impl Room {
         self.share.saturating_sub(self.held).min(free)
     }
 
-    fn refuse(&self, pe: &Pe, kernel: &Described, needed: u64, held_by_others: u64) -> Error {
+    fn refuse(&self, pe: &Pe, kernel: &'static str, needed: u64, held_by_others: u64) -> Error {
         let device = pe.device.info();
         Error::NotCoResident {
-            kernel: kernel.symbol,
+            kernel,
             device: device.name.clone(),
             needed,
             available: self.available(held_by_others),

@@ -1,11 +1,12 @@
 //! Streams: queues of launches of one PE. Launches of one stream run in order; those of several may run side by
 //! side, and each stream has its own grid-barrier word.
 
+use crate::driver;
+use crate::enqueue::enqueue;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::pe::{Pe, Slot};
+use crate::pe::Pe;
 use crate::shmem::Shmem;
-use oxshmem_device::abi::control;
 use std::sync::Arc;
 
 /// A queue of launches. Made by [`Shmem::stream`](crate::Shmem::stream); dropping it waits for nothing, and
@@ -33,19 +34,7 @@ impl Stream {
         }
         pe.look_at_all()?;
         pe.collect()?;
-        let queue = pe.device.queue()?;
-        let mut state = pe.lock();
-        let free = state.streams.iter().position(Option::is_none);
-        let slot = match free {
-            Some(slot) => slot,
-            None if state.streams.len() < control::GRID_SLOTS as usize => {
-                state.streams.push(None);
-                state.streams.len() - 1
-            }
-            None => return Err(Error::TooManyStreams { limit: control::GRID_SLOTS }),
-        };
-        state.streams[slot] = Some(Slot::new(queue, pe.seat(), state.launches));
-        drop(state);
+        let slot = pe.new_slot()?;
         Ok(Self { pe: pe.clone(), slot })
     }
 
@@ -59,6 +48,7 @@ impl Stream {
         if let Some(error) = self.pe.job.ended() {
             return Err(error);
         }
+        self.pe.not_capturing("waiting for a stream")?;
         self.pe.drain_slot(self.slot)?;
         self.pe.trouble().map_or(Ok(()), Err)
     }
@@ -71,6 +61,7 @@ impl Stream {
         if let Some(error) = self.pe.job.ended() {
             return Err(error);
         }
+        self.pe.not_capturing_on(self.slot, "asking whether the stream is idle")?;
         match self.pe.queue_of(self.slot) {
             Some(queue) => self.pe.look(self.slot, &*queue),
             None => Ok(true),
@@ -83,6 +74,25 @@ impl Stream {
     /// What stands against further work; [`Error::Cuda`] if the driver refuses.
     pub fn record(&self) -> Result<Event> {
         Event::record(&self.pe, self.slot)
+    }
+
+    /// Has what is launched on this stream from now on wait for everything before `event`, on the stream where it was
+    /// recorded. Returns at once.
+    ///
+    /// # Errors
+    /// [`Error::WrongOwner`] for an event of another PE; [`Error::Capturing`] while this stream records a graph; what stands
+    /// against further work; [`Error::Cuda`] if the driver refuses.
+    #[track_caller]
+    pub fn wait_event(&self, event: &Event) -> Result<()> {
+        driver::here();
+        event.check_owner(&self.pe)?;
+        self.pe.not_capturing_on(self.slot, "waiting for an event of another stream")?;
+        enqueue(&self.pe, self.slot, "(wait for an event)", &[], |queue| queue.wait(event.mark()))
+    }
+
+    /// The PE, and the stream's slot.
+    pub(crate) fn parts(&self) -> (&Arc<Pe>, usize) {
+        (&self.pe, self.slot)
     }
 
     /// The stream's slot, if it is `pe`'s.

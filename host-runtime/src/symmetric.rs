@@ -258,6 +258,10 @@ impl<T: Element> SymVec<T> {
         self.handle().slice(start as u64, count as u64)
     }
 
+    pub(crate) fn owner(&self) -> &Arc<Pe> {
+        &self.pe
+    }
+
     pub(crate) fn id(&self) -> AllocationId {
         self.allocation.id
     }

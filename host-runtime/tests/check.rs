@@ -499,3 +499,177 @@ fn a_closure_that_waits_by_other_means_is_found_soon() {
     assert_eq!((report.runs, report.findings[0].0.kind), (1, Kind::NoProgress), "{report}");
     says(&report, &["by other means"]);
 }
+
+/// Reads the first element.
+#[nvshmem_kernel]
+fn reads_first(shmem: Shmem, data: Sym<[u32]>) {
+    let _ = shmem.local(data).get(0);
+}
+
+#[test]
+fn a_host_put_under_another_pes_kernel_is_found() {
+    let (finding, _) = found(2, |shmem| {
+        let data = shmem.alloc_zeroed::<u32>(8)?;
+        shmem.barrier_all()?;
+        match shmem.my_pe() {
+            0 => shmem.put(data.slice(0, 3), &[1, 2, 3], 1)?,
+            _ => reads_first::launch(&shmem, SOLO, &data)?,
+        }
+        shmem.barrier_all()
+    });
+    assert_eq!(finding.kind, Kind::DataRace, "{finding}");
+    says(finding.to_string(), &["[0] of PE 1", "check.rs"]);
+}
+
+#[test]
+fn host_operations_in_order_are_silent() {
+    silent(3, |shmem| {
+        let (me, n) = (shmem.my_pe(), shmem.n_pes());
+        let (data, all) = (shmem.alloc_zeroed::<u32>(8)?, shmem.alloc_zeroed::<u32>(8)?);
+        let (ready, count) = (shmem.alloc_signals(1)?, shmem.alloc_atomics::<u32>(1, Reach::World)?);
+        let next = (me + 1) % n;
+        // The data before its signal, which the next PE's kernel waits for before it reads.
+        shmem.put(&data, &[me; 8], next)?;
+        shmem.signal(ready.at(0), SignalOp::Set(1), next)?;
+        wait_then_read::launch(&shmem, SOLO, &data, ready.at(0))?;
+        shmem.atomic_add(count.at(0), 1, 0)?;
+        shmem.barrier_all()?;
+        assert_eq!(shmem.atomic_fetch(count.at(0), 0)?, n);
+        assert_eq!((data.read()?, shmem.g(data.at(3), next)?), (vec![(me + n - 1) % n; 8], me));
+        // A kernel's put, completed by the host before it tells another PE.
+        put_to::launch(&shmem, SOLO, &all, &data, next)?;
+        shmem.quiet()?;
+        shmem.signal(ready.at(0), SignalOp::Set(2), next)?;
+        wait_then_read_again::launch(&shmem, SOLO, &all, ready.at(0))?;
+        shmem.barrier_all()
+    });
+}
+
+#[nvshmem_kernel]
+fn wait_then_read(shmem: Collective, data: Sym<[u32]>, ready: Sym<Signal>) {
+    shmem.thread().wait_reached(ready, 1);
+    let _ = shmem.local(data).get(0);
+}
+
+#[nvshmem_kernel]
+fn wait_then_read_again(shmem: Collective, data: Sym<[u32]>, ready: Sym<Signal>) {
+    shmem.thread().wait_reached(ready, 2);
+    let _ = shmem.local(data).get(0);
+}
+
+#[test]
+fn a_host_get_of_what_a_kernel_writes_is_found() {
+    let (finding, _) = found(2, |shmem| {
+        let (data, src) = (shmem.alloc_zeroed::<u32>(8)?, shmem.alloc_zeroed::<u32>(8)?);
+        match shmem.my_pe() {
+            0 => put_to::launch(&shmem, SOLO, &data, &src, 1)?,
+            _ => _ = shmem.g(data.at(2), 1)?,
+        }
+        shmem.barrier_all()
+    });
+    assert_eq!(finding.kind, Kind::DataRace, "{finding}");
+    says(finding.to_string(), &["[2] of PE 1"]);
+}
+
+#[test]
+fn operations_on_streams_in_order_are_silent() {
+    silent(3, |shmem| {
+        let (me, n) = (shmem.my_pe(), shmem.n_pes());
+        let (next, prev) = ((me + 1) % n, (me + n - 1) % n);
+        let (data, all, got) =
+            (shmem.alloc_zeroed::<u32>(5)?, shmem.alloc_zeroed::<u32>(5)?, shmem.alloc_zeroed::<u32>(5)?);
+        let (ready, count) = (shmem.alloc_signals(2)?, shmem.alloc_atomics::<u32>(1, Reach::World)?);
+        let (first, second) = (shmem.stream()?, shmem.stream()?);
+        let (local, old) = (shmem.device_from_slice(&[me; 5])?, shmem.device_zeroed::<u32>(1)?);
+        add_one::launch_on(&shmem, &first, SOLO, &local)?;
+        shmem.put_signal_on(&first, &data, &local, ready.at(0), SignalOp::Set(1), next)?;
+        shmem.wait_until_on(&first, ready.at(0), Cmp::Ge, 1)?;
+        reads_first::launch_on(&shmem, &first, SOLO, &data)?;
+        // A strong signal covers the put before it on its stream; what it covers, another stream may use after the event.
+        shmem.put_on(&first, &all, &local, next)?;
+        shmem.signal_on(&first, ready.at(1), SignalOp::Add(1), next)?;
+        shmem.wait_reached_on(&first, ready.at(1), 1)?;
+        second.wait_event(&first.record()?)?;
+        reads_first::launch_on(&shmem, &second, SOLO, &all)?;
+        shmem.atomic_fetch_add_on(&second, &old, count.at(0), 1, next)?;
+        add_one::launch_on(&shmem, &second, SOLO, &old)?;
+        shmem.barrier_all_on(&second)?;
+        shmem.get_on(&second, &got, &all, next)?;
+        second.synchronize()?;
+        assert_eq!((data.read()?, got.read()?, old.read()?), (vec![prev + 1; 5], vec![me + 1; 5], vec![1]));
+        shmem.barrier_all()
+    });
+}
+
+#[test]
+fn a_put_on_a_stream_that_no_signal_covers_is_found_at_its_line() {
+    let (finding, _) = found(2, |shmem| {
+        let (data, src) = (shmem.alloc_zeroed::<u32>(8)?, shmem.alloc_zeroed::<u32>(8)?);
+        let (ready, stream) = (shmem.alloc_signals(1)?, shmem.stream()?);
+        match shmem.my_pe() {
+            // The signal comes first.
+            0 => {
+                shmem.signal_on(&stream, ready.at(0), SignalOp::Set(1), 1)?;
+                shmem.put_on(&stream, &data, &src, 1)?; // the put that is found
+            }
+            _ => {
+                shmem.wait_until_on(&stream, ready.at(0), Cmp::Ge, 1)?;
+                reads_first::launch_on(&shmem, &stream, SOLO, &data)?;
+            }
+        }
+        shmem.barrier_all()
+    });
+    let line = include_str!("check.rs").lines().position(|line| line.contains("// the put that is found"));
+    let lines: Vec<_> =
+        [&finding.first, &finding.second].into_iter().flatten().map(|p| p.location.line()).collect();
+    assert!(lines.contains(&(line.unwrap() as u32 + 1)), "{finding}");
+    assert_eq!(finding.kind, Kind::DataRace, "{finding}");
+}
+
+#[test]
+fn two_streams_without_an_event_race() {
+    let (finding, _) = found(1, |shmem| {
+        let (data, src) = (shmem.alloc_zeroed::<u32>(8)?, shmem.alloc_zeroed::<u32>(8)?);
+        let (first, second) = (shmem.stream()?, shmem.stream()?);
+        shmem.put_on(&first, &data, &src, 0)?;
+        reads_first::launch_on(&shmem, &second, SOLO, &data)?;
+        shmem.barrier_all()
+    });
+    assert_eq!(finding.kind, Kind::DataRace, "{finding}");
+}
+
+#[test]
+fn a_wait_on_a_stream_for_a_signal_that_nobody_sends_is_a_deadlock_at_its_line() {
+    let (finding, _) = found(2, |shmem| {
+        let (ready, stream) = (shmem.alloc_signals(1)?, shmem.stream()?);
+        shmem.wait_until_on(&stream, ready.at(0), Cmp::Eq, 3)?;
+        shmem.barrier_all()
+    });
+    assert_eq!(finding.kind, Kind::Deadlock, "{finding}");
+    says(finding.to_string(), &["[0] == 3, saw 0", "host-runtime/tests/check.rs"]);
+}
+
+#[test]
+fn a_graph_in_order_is_silent_and_one_that_races_with_itself_is_found() {
+    let run = |barrier: bool| {
+        move |shmem: oxshmem::Shmem| {
+            let (other, stream) = (1 - shmem.my_pe(), shmem.stream()?);
+            let (data, local) = (shmem.alloc_zeroed::<u32>(8)?, shmem.device_zeroed::<u32>(8)?);
+            let graph = stream.capture(|| {
+                add_one::launch_on(&shmem, &stream, SOLO, &local)?;
+                shmem.put_on(&stream, &data, &local, other)?;
+                shmem.barrier_all_on(&stream)?;
+                reads_first::launch_on(&shmem, &stream, SOLO, &data)?;
+                // Else the next round's put may come before this one's read.
+                if barrier { shmem.barrier_all_on(&stream) } else { Ok(()) }
+            })?;
+            for _ in 0..3 {
+                graph.launch(&stream)?;
+            }
+            shmem.barrier_all()
+        }
+    };
+    silent(2, run(true));
+    let (finding, _) = found(2, run(false));
+    assert_eq!(finding.kind, Kind::DataRace, "{finding}");
+}

@@ -8,7 +8,9 @@ mod common;
 use common::*;
 use oxshmem::{Config, DeviceChoice, Handles, LaunchConfig};
 use oxshmem_device::abi::ContextAbi;
-use oxshmem_device::launch::{Image, Kernel, KernelInfo, Launcher, Module, ParamVisitor, Registered};
+use oxshmem_device::launch::{
+    Image, Kernel, KernelInfo, Launcher, Module, ParamVisitor, Registered, modules,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -121,6 +123,41 @@ fn child() {
                 end.synchronize()?;
                 assert_eq!(end.elapsed_since(&start)?, Duration::from_micros(1500));
             }
+            "copies" => {
+                // A host operation and a large one on a stream: both by the copy engine, to the other PE.
+                let (stream, other) = (shmem.stream()?, 1 - shmem.my_pe());
+                let w = shmem.alloc_zeroed::<u32>(700_000)?;
+                shmem.put(w.slice(5, 100), v.slice(7, 100), other)?;
+                shmem.put_on(&stream, w.slice(200, 100_000), v.slice(0, 100_000), other)?;
+                stream.wait_event(&stream.record()?)?;
+                shmem.barrier_all()?;
+                let w = w.read()?;
+                assert_eq!((w[4], w[5], w[104], w[105]), (0, 7, 106, 0));
+                assert_eq!((w[199], w[200], w[100_199], w[100_200]), (0, 0, 99_999, 0));
+            }
+            "graph" => {
+                let (stream, w) = (shmem.stream()?, shmem.alloc_zeroed::<u32>(50_000)?);
+                let src = shmem.device_zeroed::<u32>(50_000)?;
+                let graph = stream.capture(|| {
+                    touch::launch_on(&shmem, &stream, ONE, &v)?;
+                    wait_for::launch_on(&shmem, &stream, ONE.threads(1024), go.at(0), 1)?;
+                    // What asks about streams asks nothing of the one that records.
+                    wait_for::launch(&shmem, ONE.threads(1024), go.at(0), 1)?;
+                    assert_eq!(shmem.resident_blocks::<wait_for>(1024)?, 8);
+                    assert!(matches!(stream.synchronize(), Err(oxshmem::Error::Capturing { .. })));
+                    drop(shmem.stream()?);
+                    shmem.put_on(&stream, &w, &src, 0)
+                })?;
+                assert_eq!((graph.len(), w.read()?), (3, vec![0; 50_000]));
+                for round in 1..4 {
+                    src.write(&[round; 50_000])?;
+                    graph.launch(&stream)?;
+                    assert_eq!(w.read()?, [round; 50_000]);
+                }
+                let failed = stream.capture(|| Err(oxshmem::Error::other("no")));
+                assert!(failed.is_err());
+                touch::launch_on(&shmem, &stream, ONE, &v)?;
+            }
             "raw" => {
                 let prepare = oxshmem::cuda::Prepare::new(&shmem);
                 wait_for::launch(&prepare, ONE, go.at(0), 1)?;
@@ -196,6 +233,23 @@ fn with_a_driver_everything_but_kernels_works() {
     ends_with(&[("CHILD_PES", "3"), ("STUB_DEVICES", "2"), ("CHILD_CASE", "wait")], &["ok", "Stub GPU"]);
     ends_with(&[("CHILD_CASE", "raw")], &["ok"]);
     ends_with(&[("CHILD_CASE", "events")], &["ok"]);
+    ends_with(&[("CHILD_CASE", "copies"), ("CHILD_PES", "2"), ("STUB_DEVICES", "2")], &["ok"]);
+}
+
+#[test]
+fn a_graph_is_recorded_on_a_stream_that_nobody_asks_and_every_one_is_destroyed() {
+    let trace = folder("graph-trace").join("trace");
+    ends_with(&[("CHILD_CASE", "graph"), ("STUB_TRACE", trace.to_str().unwrap())], &["ok"]);
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let lines = |what: &str| -> Vec<&str> {
+        text.lines().filter_map(|line| line.strip_prefix(what)?.strip_prefix(' ')).collect()
+    };
+    let (begun, launched) = (lines("begin"), lines("graph launched"));
+    assert_eq!((begun.len(), lines("end").len(), launched.len()), (2, 2, 3), "{text}");
+    assert!(launched.iter().all(|stream| !begun.contains(stream)), "{text}");
+    // Made ready before it is launched, on the stream that recorded it.
+    assert_eq!((lines("upload")[0], lines("upload").len()), (begun[0], 2), "{text}");
+    assert_eq!((lines("graph destroyed").len(), lines("exec destroyed").len()), (2, 2), "{text}");
 }
 
 #[test]
@@ -369,7 +423,14 @@ fn every_function_is_loaded_before_the_first_launch_and_nothing_uses_the_default
     let events: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
     let first_copy = events.iter().position(|&event| event == "copy").unwrap();
     let loads = events[..first_copy].iter().filter(|&&event| event == "load").count();
-    assert_eq!(loads, 2, "{text}");
-    assert_eq!(events.iter().filter(|&&event| event == "module").count(), 1, "{text}");
+    // The stub's GPU takes the images for sm_90; it finds what their text names.
+    let images =
+        || modules().flat_map(|m| m.images.iter().filter(|i| i.arch == "sm_90").map(move |i| (m, i)));
+    let kernels = |(module, image): (&Module, &Image)| {
+        let named = |kernel: &&KernelInfo| kernel.arch == image.arch && image.ptx.contains(kernel.symbol);
+        module.kernels.iter().filter(named).count()
+    };
+    assert_eq!(loads, images().map(kernels).sum::<usize>(), "{text}");
+    assert_eq!(events.iter().filter(|&&event| event == "module").count(), images().count(), "{text}");
     assert_eq!(events.iter().filter(|&&event| event == "cooperative").count(), 1, "{text}");
 }

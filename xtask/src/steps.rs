@@ -11,6 +11,7 @@ pub const PROGRAMS: &[&str] = &[
     "conformance",
     "litmus",
     "bounded-wait",
+    "streams",
     "teams",
     "faults",
     "launch-overhead",
@@ -173,6 +174,13 @@ pub fn ways() -> Vec<Step> {
     steps.extend(examples(4).map(|step| step.by(Start::Launcher(&["--rendezvous", "tcp"]))));
     let teams = |pes| Step::new("teams", &[], pes, Reads::Verified);
     steps.extend([teams(4), teams(3).by(Start::Launcher(&[])), teams(6).by(Start::Torchrun)]);
+    let streams = |pes| Step::new("streams", &[20, 2], pes, Reads::Verified);
+    steps.extend([
+        streams(1),
+        streams(4),
+        streams(2).by(Start::Launcher(&[])),
+        streams(3).by(Start::Torchrun),
+    ]);
     steps.push(ring(1).by(Start::Torchrun));
     // Of so many PEs each emulated GPU has room for one warp.
     steps.push(Step::new("ring-shift", &[1003, 32], 256, Reads::Verified));
@@ -224,6 +232,15 @@ pub fn test(machine: &Machine) -> Vec<Step> {
     let waits = [1, 2, 8].map(|pes| Step::new("bounded-wait", &[2], pes, Reads::Nothing));
     let mut steps: Vec<Step> = conformance.into_iter().chain(litmus).chain(waits).collect();
     steps.extend(examples(machine.device, &[1, 2, 4, 8]));
+    let replays = match machine.device {
+        Device::Cuda => 1000,
+        Device::Emulated => 100,
+    };
+    let streams = |pes| Step::new("streams", &[replays, 5], pes, Reads::Verified);
+    steps.extend([1, 2, 4, 8].map(streams));
+    // Two that share a GPU take turns well enough.
+    steps.push(Step::new("streams", &[100, 5], 2, Reads::Verified).by(Start::Launcher(&[])));
+    steps.push(Step { gpus: 4, ..streams(4).by(Start::Launcher(&[])) });
     steps.push(Step::new("teams", &[], 4, Reads::Verified));
     steps.push(Step { gpus: 4, ..Step::new("teams", &[], 4, Reads::Verified).by(Start::Launcher(&[])) });
     steps.extend(processes(machine));

@@ -44,6 +44,8 @@ pub(crate) enum Did {
     Accessed { address: u64, bytes: u64, writes: bool },
     /// It comes to a meeting of these PEs, or of all if there is none; what it has launched is complete.
     Arrives { members: Vec<u32>, completes: bool },
+    /// All that its PE has launched is over and has arrived.
+    Completes,
     /// It leaves it.
     Leaves { members: Vec<u32> },
     /// Its PE has symmetric memory from this offset on.

@@ -203,10 +203,11 @@ impl Engine {
     fn register(&mut self, worker: usize, id: ThreadId, hosts: &dyn Hosts) {
         let this = &self.workers[worker];
         let Some(block) = this.block_of(id) else { return };
-        let Some((launch, ticket, stream)) = this.launch_of(block.launch) else { return };
+        let Some((launch, ticket, streams)) = this.launch_of(block.launch) else { return };
         let pe = launch.context.my_pe;
         // A launch without a host program has no others.
-        let stream = if ticket == 0 { 0 } else { stream };
+        let streams = if ticket == 0 { [None; 2] } else { streams };
+        let stream = streams[0].unwrap_or(0);
         let positions: Vec<_> = block.frames.iter().map(|frame| frame.position).collect();
         let Some(first) = block.frames.first() else { return };
         let number = (worker as u64) << 32 | block.launch;
@@ -214,8 +215,8 @@ impl Engine {
             let mut run = self.state();
             let past = hosts.past(ticket);
             let (mut know, at) = past.unwrap_or_else(|| (Know::new(run.pes), self.site));
-            // It comes after the others of its stream.
-            if let Some(before) = run.ended.get(&stream).filter(|_| stream != 0) {
+            // It comes after the others of its stream, and after those that it waited for.
+            for before in streams.iter().flatten().filter_map(|stream| run.ended.get(stream)) {
                 know.join(before);
             }
             let shared = first.shared;

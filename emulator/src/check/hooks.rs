@@ -109,6 +109,7 @@ impl Checked for Current {
 
     fn access(&self, together: Together, operation: Operation, at: &'static Location<'static>) {
         let Some((mut run, who)) = self.run() else { return };
+        let at = self.frame().site.unwrap_or(at);
         let pe = run.thread(who).pe;
         run.enter(
             who,

@@ -185,6 +185,7 @@ impl HostSide {
                 }
             }
             Did::Accessed { address, bytes, writes } => run.host_access(who, (address, bytes), writes),
+            Did::Completes => run.complete_all(who),
             Did::Arrives { members, completes } => {
                 if completes {
                     run.complete_all(who);

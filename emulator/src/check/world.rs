@@ -381,13 +381,20 @@ impl World {
             shared_bytes: grid.shared,
             collective: true,
             context,
+            site: None,
             // SAFETY: the context is that of this launch, whose memory the world keeps.
             run: Box::new(move |context| kernel(unsafe { Collective::from_abi(context, true) })),
         };
         launch.check(&self.config)?;
         let stacks = launch.stacks(&self.config)?;
         let stream = Arc::<StreamShared>::default();
-        self.engine.workers[pe as usize].submit_checked(Submission { stream, launch, stacks, ticket: 0 });
+        self.engine.workers[pe as usize].submit_checked(Submission {
+            stream,
+            launch,
+            stacks,
+            ticket: 0,
+            after: None,
+        });
         Ok(())
     }
 

@@ -75,10 +75,11 @@ impl Worker {
         self.blocks[id.block as usize].as_deref()
     }
 
-    /// The launch that a block belongs to, its ticket, and the address of its stream.
-    pub(crate) fn launch_of(&self, number: u64) -> Option<(&Launch, u64, usize)> {
+    /// The launch that a block belongs to, its ticket, and the addresses of its stream and of the one that it waited for.
+    pub(crate) fn launch_of(&self, number: u64) -> Option<(&Launch, u64, [Option<usize>; 2])> {
         let running = self.running.iter().find(|r| r.number == number)?;
-        Some((&running.launch, running.ticket, Arc::as_ptr(&running.stream).addr()))
+        let waited = running.after.as_ref().map(|point| Arc::as_ptr(&point.stream).addr());
+        Some((&running.launch, running.ticket, [Some(Arc::as_ptr(&running.stream).addr()), waited]))
     }
 
     /// How a thread waits for its block, if it does.

@@ -20,24 +20,44 @@ impl Worker {
         }
     }
 
-    /// Starts the next launch of a stream on which none runs; discards those of a stream that has failed.
+    /// Starts the next launch of a stream on which none runs, unless it waits for another stream; discards those of a stream
+    /// that has failed.
     fn start_next(&mut self, address: usize) {
-        let Some(queue) = self.queues.get_mut(&address) else { return };
+        let Some(queue) = self.queues.get_mut(&address).filter(|queue| !queue.running) else { return };
         while let Some(submission) = queue.waiting.pop_front() {
-            let Submission { stream, launch, stacks, ticket } = submission;
-            if !stream.failed() {
+            if !submission.stream.failed() {
+                if submission.after.as_ref().is_some_and(|point| !point.is_over()) {
+                    queue.waiting.push_front(submission);
+                    if !self.held_back.contains(&address) {
+                        self.held_back.push(address);
+                    }
+                    return;
+                }
                 queue.running = true;
-                self.start(Submission { stream, launch, stacks, ticket });
+                self.start(submission);
                 return;
             }
+            let Submission { stream, launch, stacks, .. } = submission;
             drop((launch, stacks));
             stream.end_one(None);
+            // Others may have waited for that; they come after this one.
+            queue.discarded = true;
         }
-        self.queues.remove(&address);
+        let discarded = self.queues.remove(&address).is_some_and(|queue| queue.discarded);
+        if discarded {
+            self.look_at_held_back();
+        }
+    }
+
+    /// Starts what has waited for another stream, if that is over.
+    fn look_at_held_back(&mut self) {
+        for address in core::mem::take(&mut self.held_back) {
+            self.start_next(address);
+        }
     }
 
     fn start(&mut self, submission: Submission) {
-        let Submission { stream, mut launch, stacks, ticket } = submission;
+        let Submission { stream, mut launch, stacks, ticket, after } = submission;
         let run = core::mem::replace(&mut launch.run, Box::new(|_| ()));
         let (number, run) = (self.started, Rc::from(run as Box<dyn Fn(ContextAbi)>));
         self.started += 1;
@@ -51,6 +71,7 @@ impl Worker {
             placed: 0,
             ended: 0,
             ticket,
+            after,
             failure: None,
         });
     }
@@ -140,5 +161,6 @@ impl Worker {
             queue.running = false;
             self.start_next(address);
         }
+        self.look_at_held_back();
     }
 }

@@ -12,7 +12,7 @@ use crate::block::{Block, State, living_lanes};
 use crate::clock::NEVER;
 use crate::device::{DeviceShared, News};
 use crate::error::Error;
-use crate::launch::{Launch, StreamShared, Submission};
+use crate::launch::{Launch, Point, StreamShared, Submission};
 use crate::occupancy::Multiprocessors;
 use crate::panics;
 use crate::schedule::{RunQueue, ThreadId};
@@ -77,6 +77,8 @@ struct Running {
     ended: u64,
     /// Its number in a checked run.
     ticket: u64,
+    /// What it had to wait for on another stream.
+    after: Option<Point>,
     failure: Option<Error>,
 }
 
@@ -85,6 +87,8 @@ struct Running {
 struct Queue {
     running: bool,
     waiting: VecDeque<Submission>,
+    /// Whether launches were discarded, because the stream has failed.
+    discarded: bool,
 }
 
 pub(crate) struct Worker {
@@ -92,6 +96,8 @@ pub(crate) struct Worker {
     current: &'static Current,
     /// By the stream's address, while it has launches.
     queues: HashMap<usize, Queue>,
+    /// Streams whose next launch waits for another stream.
+    held_back: Vec<usize>,
     /// In the order of their starts.
     running: Vec<Running>,
     started: u64,
@@ -128,6 +134,7 @@ impl Worker {
             device,
             current,
             queues: HashMap::new(),
+            held_back: Vec::new(),
             running: Vec::new(),
             started: 0,
             blocks: Vec::new(),

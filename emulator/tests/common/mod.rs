@@ -144,6 +144,7 @@ impl Job {
             shared_bytes: 0,
             collective: true,
             context: self.context(pe),
+            site: None,
             // SAFETY: the emulator passes the context of this launch.
             run: Box::new(move |abi| kernel(unsafe { Collective::from_abi(abi, true) })),
         }

@@ -41,6 +41,8 @@ pub(crate) struct DeviceInfo {
     pub(crate) max_grid: [u32; 3],
     /// Most bytes of shared memory that a block may have.
     pub(crate) max_shared: u32,
+    /// Whether queues have a copy engine ([`Queue::start_copy`]).
+    pub(crate) copy_engine: bool,
     /// Units of the device's clock in a second.
     pub(crate) ticks_per_second: u64,
 }
@@ -183,6 +185,35 @@ pub(crate) trait Queue: Send + Sync + Debug {
     /// As [`write`](Self::write).
     unsafe fn zero(&self, to: u64, bytes: u64) -> Result<()>;
 
+    /// Copies between device memory, also of other devices, after the work of this queue alone, and waits for it.
+    ///
+    /// # Safety
+    /// Both name `bytes` bytes of device memory that this device reaches; they do not overlap, nothing else writes either
+    /// meanwhile, and nothing reads what is written.
+    unsafe fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<()>;
+
+    /// Has the copy engine copy between device memory, also of other devices, in the order of this queue.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), until the copy is over; what is named stays allocated until then.
+    unsafe fn start_copy(&self, to: u64, from: u64, bytes: u64) -> Result<()>;
+
+    /// Has what is queued from now on wait for a point in another queue of the device.
+    fn wait(&self, mark: &dyn Mark) -> Result<()>;
+
+    /// Has what is queued from now on be recorded, and not run. Until [`end_capture`](Self::end_capture) nobody asks for or
+    /// waits for the queue.
+    fn begin_capture(&self) -> Result<()>;
+
+    /// Ends a recording; the queue is as before.
+    fn end_capture(&self) -> Result<Box<dyn Recorded>>;
+
+    /// Queues what a queue of the device has recorded, behind earlier replays of it on any queue.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch), of all that was recorded.
+    unsafe fn replay(&self, recorded: &dyn Recorded) -> Result<()>;
+
     /// Takes local device memory, aligned to 256 bytes; not zeroed.
     fn allocate(&self, bytes: u64) -> Result<u64>;
 
@@ -194,6 +225,12 @@ pub(crate) trait Queue: Send + Sync + Debug {
 
     /// What a driver's own tools need of it.
     #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// What a queue has recorded. Dropping it waits for nothing.
+pub(crate) trait Recorded: Send + Sync + Debug {
+    #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), allow(dead_code))]
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -226,6 +263,8 @@ pub(crate) trait HostThread {
     }
     /// It has come out of the meeting's wait, if it had to wait.
     fn back(&self) {}
+    /// All that its PE has launched is over and has arrived.
+    fn completes(&self) {}
     /// It leaves the meeting.
     fn leaves(&self, members: &[u32]) {
         let _ = members;
@@ -261,6 +300,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) shared: u32,
     pub(crate) collective: bool,
     pub(crate) context: ContextAbi,
+    /// Where its operations are said to be, if not in the kernel's source.
+    pub(crate) site: Option<&'static Location<'static>>,
     /// Addresses of the raw parameters, the context first.
     pub(crate) params: &'a [*const u8],
     /// How the kernel calls parts of the heap: offset, bytes, name. Only for a checker.
@@ -302,6 +343,12 @@ fn open_emulated(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
 #[cfg(not(feature = "emulator"))]
 fn open_emulated(_: &Config) -> Result<Vec<Arc<dyn Device>>> {
     Err(Error::DriverNotBuilt { device: "the emulator", feature: "emulator" })
+}
+
+/// The error for what a queue of another kind of device has recorded.
+#[cfg_attr(not(any(feature = "cuda", feature = "emulator")), allow(dead_code))]
+pub(crate) fn recorded_elsewhere() -> Error {
+    Error::Config { what: "a graph runs on the kind of device that recorded it".into() }
 }
 
 /// The error for marks of different kinds of device.
@@ -356,6 +403,11 @@ pub(crate) fn arrives(members: &[u32], completes: bool) {
 /// Notes that it has come out of the meeting's wait.
 pub(crate) fn back() {
     HOST_THREAD.with_borrow(|thread| thread.iter().for_each(|thread| thread.back()));
+}
+
+/// Notes that all that the calling PE has launched is over and has arrived.
+pub(crate) fn completes() {
+    HOST_THREAD.with_borrow(|thread| thread.iter().for_each(|thread| thread.completes()));
 }
 
 /// Notes that it leaves it.

@@ -256,6 +256,7 @@ fn write_failure(to: &mut Writer, failure: &Failure) {
     write_time(to, failure.deadline);
     to.option(failure.kernel, write_name);
     to.u32(failure.launch);
+    to.option(failure.node, |to, node| _ = to.u32(node));
     write_triple(to, failure.block);
     write_triple(to, failure.thread);
 }
@@ -288,6 +289,7 @@ fn read_failure(from: &mut Reader<'_>) -> Result<Failure, Malformed> {
         deadline: read_time(from)?,
         kernel: from.option(read_name)?,
         launch: from.u32()?,
+        node: from.option(Reader::u32)?,
         block: read_triple(from)?,
         thread: read_triple(from)?,
     })

@@ -29,6 +29,7 @@ fn errors() -> Vec<Error> {
             deadline: Duration::from_millis(2500),
             kernel: Some("crate__kernel"),
             launch: 9,
+            node: Some(4),
             block: [1, 2, 3],
             thread: [4, 5, 6],
         }))

@@ -81,7 +81,11 @@ impl Pe {
     }
 
     fn forget(&self, formed: &Formed) {
-        self.lock().teams.slots[formed.handle.slot() as usize] = None;
+        {
+            let mut state = self.lock();
+            state.drops += 1;
+            state.teams.slots[formed.handle.slot() as usize] = None;
+        }
         if formed.list != 0 {
             self.retire(formed.list);
         }

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 typedef int Result;
-enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500, NOT_READY = 600, NOT_PERMITTED = 800, FABRIC = 8 };
+enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500, NOT_READY = 600, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901, NOT_PERMITTED = 800, FABRIC = 8 };
 
 static long number(const char *name, long otherwise) {
     const char *text = getenv(name);
@@ -164,18 +164,29 @@ Result cuMemAllocFromPoolAsync(uint64_t *address, size_t bytes, void *pool, void
 }
 Result cuMemFreeAsync(uint64_t address, void *stream) { (void)stream; free((void *)address); return OK; }
 
-struct Stream { int launched; };
+// What a stream records: launches are counted, copies kept.
+struct Copy { uint64_t to, from; size_t bytes; };
+struct Graph { int kernels, copies; struct Copy copy[8]; };
+struct Stream { int launched, capturing, broken; struct Graph graph; };
 Result cuStreamCreate(void **stream, unsigned flags) {
     if (flags != 1) return INVALID; // must not wait for the default stream
     *stream = calloc(1, sizeof(struct Stream));
     return OK;
 }
 Result cuStreamDestroy_v2(void *stream) { free(stream); return OK; }
+// As the driver does: a stream that records is not to be asked or waited for, and the recording is lost.
+static int records(void *stream) {
+    struct Stream *s = stream;
+    if (s->capturing) s->broken = 1;
+    return s->capturing;
+}
 Result cuStreamQuery(void *stream) {
+    if (records(stream)) return CAPTURE_UNSUPPORTED;
     if (!((struct Stream *)stream)->launched) return OK;
     return getenv("STUB_STUCK") ? NOT_READY : (Result)number("STUB_LAUNCH_ERROR", OK);
 }
-Result cuStreamSynchronize(void *stream) { (void)stream; return OK; }
+Result cuStreamSynchronize(void *stream) { return records(stream) ? CAPTURE_UNSUPPORTED : OK; }
+Result cuStreamWaitEvent(void *stream, void *event, unsigned flags) { return stream && event && !flags ? OK : INVALID; }
 Result cuEventCreate(void **event, unsigned flags) { (void)flags; *event = malloc(1); return OK; }
 Result cuEventDestroy_v2(void *event) { free(event); return OK; }
 Result cuEventRecord(void *event, void *stream) { return event && stream ? OK : INVALID; }
@@ -193,9 +204,53 @@ Result cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
     memcpy(to, (void *)from, bytes);
     return OK;
 }
+Result cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, void *stream) {
+    struct Stream *s = stream;
+    if (!bytes || !s) return INVALID;
+    trace("device copy", stream);
+    if (!s->capturing) return memcpy((void *)to, (void *)from, bytes), OK;
+    s->graph.copy[s->graph.copies++ % 8] = (struct Copy){to, from, bytes};
+    return OK;
+}
 Result cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream) {
     if (!bytes || !stream) return INVALID;
     memset((void *)to, value, bytes);
+    return OK;
+}
+
+Result cuStreamBeginCapture_v2(void *stream, int mode) {
+    struct Stream *s = stream;
+    if (mode != 2 || s->capturing) return INVALID;
+    trace("begin", stream);
+    s->capturing = 1, s->broken = 0, memset(&s->graph, 0, sizeof s->graph);
+    return OK;
+}
+Result cuStreamEndCapture(void *stream, void **graph) {
+    struct Stream *s = stream;
+    if (!s->capturing) return INVALID;
+    trace("end", stream);
+    s->capturing = 0, *graph = NULL;
+    if (s->broken) return CAPTURE_INVALIDATED;
+    *graph = malloc(sizeof s->graph);
+    memcpy(*graph, &s->graph, sizeof s->graph);
+    return OK;
+}
+Result cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) {
+    if (!graph || flags) return INVALID;
+    *exec = malloc(sizeof(struct Graph));
+    memcpy(*exec, graph, sizeof(struct Graph));
+    return OK;
+}
+Result cuGraphDestroy(void *graph) { trace("graph destroyed", graph); free(graph); return OK; }
+Result cuGraphExecDestroy(void *exec) { trace("exec destroyed", exec); free(exec); return OK; }
+Result cuGraphUpload(void *exec, void *stream) { trace("upload", stream); return exec && stream ? OK : INVALID; }
+Result cuGraphLaunch(void *exec, void *stream) {
+    struct Graph *graph = exec;
+    if (!graph || !stream) return INVALID;
+    trace("graph launched", stream);
+    for (int i = 0; i < graph->copies; i++)
+        memcpy((void *)graph->copy[i].to, (void *)graph->copy[i].from, graph->copy[i].bytes);
+    ((struct Stream *)stream)->launched = 1;
     return OK;
 }
 
@@ -224,7 +279,8 @@ Result cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
     (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)extra;
     if (!stream || !parameters || !parameters[0]) return INVALID;
     trace("launch", f);
-    ((struct Stream *)stream)->launched = 1;
+    struct Stream *s = stream;
+    s->capturing ? s->graph.kernels++ : (s->launched = 1);
     return OK;
 }
 Result cuLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

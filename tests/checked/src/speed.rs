@@ -227,6 +227,7 @@ pub fn unchecked(rounds: u64) -> Result<Duration, Error> {
             shared_bytes: GRID.shared,
             collective: true,
             context: *context,
+            site: None,
             // SAFETY: the emulator passes the context of this launch, whose memory lives until its stream is done.
             run: Box::new(move |context| kernel(unsafe { Collective::from_abi(context, true) })),
         })?;

@@ -23,7 +23,8 @@ use std::collections::{HashMap, HashSet};
 use {jacobi as _, oxshmem_probes as _, oxshmem_tests as _, ring_shift as _};
 
 /// The packages whose kernels are read. What `oxshmem-kernels` ships is entered from the examples.
-const PACKAGES: &[&str] = &["oxshmem-probes", "oxshmem-tests", "ring-shift", "jacobi"];
+const PACKAGES: &[&str] =
+    &["oxshmem-probes", "oxshmem-tests", "oxshmem-stream-kernels", "ring-shift", "jacobi"];
 
 /// The device code of a package, or nothing, with a line that says why.
 fn module(package: &str) -> Option<&'static Module> {

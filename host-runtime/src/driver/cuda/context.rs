@@ -124,6 +124,7 @@ pub(super) fn describe(device: CUdevice, ordinal: u32, granule: u64) -> Result<D
         ],
         max_shared: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
         // The kernels' clock is %globaltimer, in nanoseconds (PTX ISA 10.23).
+        copy_engine: true,
         ticks_per_second: 1_000_000_000,
     })
 }

@@ -3,6 +3,7 @@
 
 mod check;
 mod context;
+mod graph;
 mod memory;
 mod module;
 mod queue;

@@ -2,8 +2,9 @@
 
 use super::check::{check, cu};
 use super::context::Context;
+use super::graph::Graph;
 use super::memory::Pool;
-use crate::driver::{Launch, Mark, Queue, not_comparable};
+use crate::driver::{Launch, Mark, Queue, Recorded, not_comparable, recorded_elsewhere};
 use crate::error::Result;
 use cudarc::driver::sys::{self, CUevent, CUfunction, CUresult, CUstream, CUstream_flags};
 use std::any::Any;
@@ -41,7 +42,7 @@ impl Stream {
         Ok(Self { context, stream, pool })
     }
 
-    fn finish(&self, doing: &'static str) -> Result<()> {
+    pub(super) fn finish(&self, doing: &'static str) -> Result<()> {
         // SAFETY: a live stream.
         unsafe { cu!(cuStreamSynchronize(self.stream), doing) }
     }
@@ -159,6 +160,47 @@ impl Queue for Stream {
         // SAFETY: the caller's promise.
         unsafe { cu!(cuMemsetD8Async(to, 0, bytes as usize, self.stream), doing) }?;
         self.finish(doing)
+    }
+
+    unsafe fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.context.enter()?;
+        let doing = "copying between GPUs";
+        // SAFETY: the caller's promise; addresses are unique among the host and all devices, so they say what lies where
+        // (CUDA Driver API, unified addressing).
+        unsafe { cu!(cuMemcpyAsync(to, from, bytes as usize, self.stream), doing) }?;
+        self.finish(doing)
+    }
+
+    unsafe fn start_copy(&self, to: u64, from: u64, bytes: u64) -> Result<()> {
+        self.context.enter()?;
+        // SAFETY: the caller's promise; addresses say what lies where, as in `copy`.
+        unsafe { cu!(cuMemcpyAsync(to, from, bytes as usize, self.stream), "copying between GPUs") }
+    }
+
+    fn wait(&self, mark: &dyn Mark) -> Result<()> {
+        let Some(event) = mark.as_any().downcast_ref::<Event>() else { return Err(not_comparable()) };
+        self.context.enter()?;
+        // SAFETY: a live stream and a live event that was recorded; flags must be 0.
+        unsafe { cu!(cuStreamWaitEvent(self.stream, event.event, 0), "waiting for an event on a stream") }
+    }
+
+    fn begin_capture(&self) -> Result<()> {
+        self.begin()
+    }
+
+    fn end_capture(&self) -> Result<Box<dyn Recorded>> {
+        Ok(Box::new(self.end()?))
+    }
+
+    unsafe fn replay(&self, recorded: &dyn Recorded) -> Result<()> {
+        let Some(graph) = recorded.as_any().downcast_ref::<Graph>() else { return Err(recorded_elsewhere()) };
+        self.context.enter()?;
+        // SAFETY: a live instance and a live stream of one context; the driver orders it behind its earlier launches. For what
+        // it names: the caller's promise.
+        unsafe { cu!(cuGraphLaunch(graph.exec, self.stream), "launching a graph") }
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64> {

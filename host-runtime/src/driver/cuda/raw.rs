@@ -5,7 +5,7 @@ use super::queue::{Bare, Stream};
 use crate::driver::{Launch, Queue};
 use crate::error::{Error, Result};
 use crate::known::Described;
-use crate::launch::prepare;
+use crate::launch::{Onto, prepare};
 use crate::shmem::Shmem;
 use cudarc::driver::sys::CUfunction;
 use oxshmem_device::abi::ContextAbi;
@@ -82,7 +82,8 @@ impl Launcher for Prepare<'_> {
                 unsafe { K::run_thread(context, raw) }
             })
         };
-        prepare(self.shmem.pe(), stream, Described::of::<K>(), config, visit, body, |slots, slot, launch| {
+        let onto = Onto::stream(self.shmem.pe(), stream)?;
+        prepare(self.shmem.pe(), onto, Described::of::<K>(), config, visit, body, |slots, slot, launch| {
             let mut pieces = Pieces(Vec::new());
             K::visit(&raw, &mut pieces);
             let queue = slots.queue(slot)?;

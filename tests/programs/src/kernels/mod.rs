@@ -1,4 +1,4 @@
-//! The kernels: some of the conformance suite's sources.
+//! The kernels: some of the conformance suite's sources, and those of one program.
 
 #[path = "../../../src/kernels/failures.rs"]
 pub mod failures;
@@ -6,6 +6,7 @@ pub mod failures;
 pub mod ordering;
 #[path = "../../../src/kernels/scope.rs"]
 pub mod scope;
+pub mod streams;
 #[path = "../../../src/kernels/teams.rs"]
 pub mod teams;
 

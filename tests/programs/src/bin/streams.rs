@@ -1,0 +1,41 @@
+//! Host operations, operations on streams and graphs, checked on every PE; then waits that expire.
+//!
+//! `streams [REPLAYS [SECONDS]]`: a graph is launched so often (default 1000), and waits expire after so long (default 5).
+
+use oxshmem::{Config, Result};
+use oxshmem_programs::streams::{Extent, all};
+use std::process::ExitCode;
+use std::time::Duration;
+
+fn run(replays: u64, deadline: u64) -> Result<()> {
+    let config = Config::from_env()?.deadline(Duration::from_secs(deadline));
+    config.run(|shmem| {
+        all(&shmem, Extent { replays, failures: true })?;
+        if shmem.my_pe() == 0 {
+            let (device, n) = (shmem.device_name(), shmem.n_pes());
+            println!("streams  {device}  {n} PEs  {replays} launches of a graph  verified yes");
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let numbers: Option<Vec<u64>> = std::env::args().skip(1).map(|text| text.parse().ok()).collect();
+    let (replays, deadline) = match numbers.as_deref() {
+        Some([]) => (1000, 5),
+        Some([replays]) => (*replays, 5),
+        Some([replays, seconds @ 1..=3600]) => (*replays, *seconds),
+        _ => {
+            eprintln!("streams: the arguments are a number of launches, and of seconds, from 1 to 3600");
+            return ExitCode::from(2);
+        }
+    };
+    match run(replays, deadline) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("streams: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

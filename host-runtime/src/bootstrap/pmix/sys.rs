@@ -68,7 +68,11 @@ pub(super) enum NoClient {
 impl Client {
     /// Loads the library, if it is not in this process already, and connects.
     pub(super) fn start(path: &OsStr) -> Result<Self, NoClient> {
-        let missing = |error: libloading::Error| NoClient::Library(error.to_string());
+        let missing = |error: libloading::Error| {
+            let why =
+                std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            NoClient::Library(why)
+        };
         // SAFETY: a library by the name of PMIx's runs that library's own initialization, which is made for being loaded.
         let library = unsafe { Library::new(path) }.map_err(missing)?;
         // SAFETY: the types are those that the standard gives to these names.

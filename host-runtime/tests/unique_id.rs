@@ -191,6 +191,18 @@ fn the_wrong_process_as_pe_0_is_an_error_at_once() {
 }
 
 #[test]
+fn an_id_with_another_secret_or_no_id_lets_nobody_in() {
+    let soon = [("OXSHMEM_JOIN_DEADLINE", "1s")];
+    let mut maker = One::start(0, 2, "make,init", &soon);
+    let id = maker.says("ID ");
+    let secret = id.split(':').nth(3).unwrap().to_owned();
+    let mut other = One::start(1, 2, "init", &soon);
+    other.tell(&id.replace(&secret, &"0".repeat(64)));
+    says(other.says("RESULT "), &["PE 1 could not join", "connecting to the maker of the unique id"]);
+    says(maker.says("RESULT "), &["missing: PE 1"]);
+}
+
+#[test]
 fn what_processes_say_differently_is_named() {
     let mut maker = One::start(0, 2, "make,init", &[("OXSHMEM_JOIN_DEADLINE", "2s")]);
     let mut other = One::start(1, 3, "init", &[]);

@@ -1,9 +1,11 @@
 //! How a run is set up: from the environment, then changed by the program.
 
+use crate::bootstrap::Bootstrap;
 use crate::env::variables::MAX_PES;
 use crate::error::{Error, Result};
 use crate::launched::Launched;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of the unit in which ranges of the heap are handed out: every allocation is aligned to it.
@@ -54,6 +56,18 @@ pub enum Rendezvous {
     Tcp(IpAddr),
 }
 
+/// Which of an interface's addresses may be taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// One of IPv4, else one of IPv6.
+    #[default]
+    Any,
+    /// One of IPv4.
+    V4,
+    /// One of IPv6.
+    V6,
+}
+
 /// The set-up of a run.
 ///
 /// ```
@@ -67,9 +81,13 @@ pub enum Rendezvous {
 pub struct Config {
     /// PEs of the job.
     pub(crate) pes: u32,
-    /// If this process is one of several of the job: which.
+    /// If this process is one of several of the job: who knows which.
+    pub(crate) bootstrap: Option<Arc<dyn Bootstrap>>,
+    /// The same, once that was asked.
     pub(crate) launched: Option<Launched>,
     pub(crate) rendezvous: Rendezvous,
+    /// The interface over which they meet, instead of that.
+    pub(crate) interface: Option<(String, Family)>,
     pub(crate) join_deadline: Duration,
     pub(crate) handles: Handles,
     pub(crate) device: DeviceChoice,
@@ -91,8 +109,10 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             pes: 1,
+            bootstrap: None,
             launched: None,
             rendezvous: Rendezvous::Unix,
+            interface: None,
             join_deadline: Duration::from_secs(120),
             handles: Handles::Descriptors,
             device: DeviceChoice::Auto,
@@ -113,6 +133,7 @@ impl Config {
     /// How many PEs run as threads of this process: 1024 at most. What a launcher says is then disregarded.
     pub fn pes(mut self, pes: u32) -> Self {
         self.pes = pes;
+        self.bootstrap = None;
         self.launched = None;
         self
     }
@@ -120,6 +141,15 @@ impl Config {
     /// Over what the processes of a job meet. Without effect on PEs that are threads.
     pub fn rendezvous(mut self, rendezvous: Rendezvous) -> Self {
         self.rendezvous = rendezvous;
+        self.interface = None;
+        self
+    }
+
+    /// The network interface of PE 0's host over which the processes of a job meet, by TCP: PE 0 listens on its first
+    /// address of the family and on nothing else, and addresses of the link alone come last. Without effect on PEs that
+    /// are threads. A run fails with [`Error::Interface`] on PE 0 if there is no such interface or address.
+    pub fn interface(mut self, name: impl Into<String>, family: Family) -> Self {
+        self.interface = Some((name.into(), family));
         self
     }
 

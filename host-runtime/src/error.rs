@@ -54,6 +54,37 @@ pub enum Error {
         /// The launcher that sets both.
         launcher: &'static str,
     },
+    /// This process is one of several of a job, and there is no way by which it could meet the others. Fault: the
+    /// caller's environment.
+    #[error("{by} is set, and this process cannot meet the others of its job: {why}; {remedy}")]
+    NoBootstrap {
+        /// The variable that says so, with its value.
+        by: String,
+        /// What is missing.
+        why: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A unique id is not used as one can be. Fault: the program.
+    #[error("PE {pe} cannot join by this unique id: {why}")]
+    BadUniqueId {
+        /// The PE that was to join.
+        pe: u32,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// There is no such network interface, or it has no such address. Fault: the caller's environment or configuration.
+    #[error(
+        "the interface {name:?} (OXSHMEM_INTERFACE, Config::interface) is not there or has no address{asked}; there are {there}"
+    )]
+    Interface {
+        /// Its name.
+        name: String,
+        /// Which family was asked for, with the word before it; nothing if any.
+        asked: &'static str,
+        /// The interfaces with their addresses.
+        there: String,
+    },
     /// The job has processes on other hosts.
     #[error(
         "the job has processes on other hosts ({what}), and no path to other hosts is built yet: start all processes on one host"

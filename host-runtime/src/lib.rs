@@ -50,7 +50,8 @@
 //! | a PE's process is stopped | as for a PE that does not come, or whose signal does not |
 //! | processes of a job do not find each other | PE 0: [`Error::Missing`], the others: [`Error::PeFailed`] or [`Error::NotJoined`] |
 //! | processes of a job are set up differently | PE 0 or the one that differs: [`Error::ProcessesDiffer`], [`Error::OtherHosts`], the others: [`Error::PeFailed`] |
-//! | a launcher's variables cannot be right | this process: [`Error::Contradiction`], [`Error::MissingVariable`] |
+//! | a launcher's variables cannot be right, or it offers no way to meet | this process: [`Error::Contradiction`], [`Error::MissingVariable`], [`Error::NoBootstrap`] |
+//! | a unique id cannot be used as it is | this process: [`Error::BadUniqueId`] |
 //! | a process gets no handle of another one's heap | it: [`Error::NoHandle`], the others: [`Error::PeFailed`] |
 //!
 //! | module | what it holds |
@@ -129,7 +130,8 @@ pub use oxshmem_device::check_test;
 pub mod __private {
     pub use crate::check::check_test;
 }
-pub use config::{Config, DeviceChoice, Handles, Path, Rendezvous};
+pub use bootstrap::{BadUniqueId, UniqueId};
+pub use config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
@@ -139,7 +141,7 @@ pub use memory::{Destination, OnDevice, OnHeap, Source};
 pub use on_stream::WaitsOnStream;
 pub use oxshmem_device::{LaunchConfig, Reach, Signal, SignalOp};
 pub use run::{run, run_local};
-pub use session::{Session, init};
+pub use session::{Session, init, init_with_unique_id};
 pub use shmem::Shmem;
 pub use stream::Stream;
 pub use symmetric::{Element, SymVec};

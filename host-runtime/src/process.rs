@@ -24,6 +24,7 @@ impl Process {
     /// Those of [`Config::run`], before anything runs.
     pub(crate) fn start(config: &Config) -> Result<Self> {
         config.check()?;
+        let config = &config.placed()?;
         let Some(launched) = &config.launched else {
             let process = Self::of(Arc::new(Job::of_threads(config)?))?;
             process.pes.iter().try_for_each(|pe| pe.reset_control())?;

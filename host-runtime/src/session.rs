@@ -1,5 +1,6 @@
 //! The PE of this process for a program that cannot give up its `main`.
 
+use crate::bootstrap::UniqueId;
 use crate::config::Config;
 use crate::driver::{self, Entered};
 use crate::error::{Error, Result};
@@ -49,6 +50,37 @@ pub fn init() -> Result<Session> {
     Config::from_env()?.init()
 }
 
+/// Makes this process PE `rank` of `n_pes` by a unique id that PE 0's process has made and passed to all, otherwise as the
+/// environment asks; what a launcher says there is disregarded. Every process of the job calls this, with the same id and
+/// number and its own rank.
+///
+/// ```
+/// # fn read_or_wait() -> oxshmem::Result<oxshmem::UniqueId> { unreachable!() }
+/// # let (rank, n_pes) = (0, 1);
+/// // Over a file, for example; or by a broadcast of PyTorch or MPI.
+/// let id = if rank == 0 {
+///     let id = oxshmem::UniqueId::new()?;
+///     # let path = std::env::temp_dir().join(format!("oxshmem-doc-id-{}", std::process::id()));
+///     std::fs::write(&path, id.to_string())?;
+///     # std::fs::remove_file(&path)?;
+///     id
+/// } else {
+///     read_or_wait()?
+/// };
+/// let session = oxshmem::init_with_unique_id(rank, n_pes, &id)?;
+/// assert_eq!(session.n_pes(), n_pes);
+/// session.end()?;
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::BadUniqueId`] if the wrong process is PE 0, the id was used, or the rank cannot be; [`Error::OtherHosts`];
+/// [`Error::Environment`]; those of [`Config::init`]. A process that does not come is an [`Error::Missing`] on all others, with
+/// its rank, after `OXSHMEM_JOIN_DEADLINE`; a maker that never joins an [`Error::NotJoined`].
+pub fn init_with_unique_id(rank: u32, n_pes: u32, id: &UniqueId) -> Result<Session> {
+    Config::from_env_without_launcher()?.unique_id(rank, n_pes, id).init()
+}
+
 impl Config {
     /// Makes this process one PE: see [`init`].
     ///
@@ -56,7 +88,7 @@ impl Config {
     /// [`Error::Config`] if this process is to have several PEs; what keeps the device from starting, or this process
     /// from joining its job.
     pub fn init(self) -> Result<Session> {
-        if self.launched.is_none() && self.pes != 1 {
+        if self.launched.is_none() && self.bootstrap.is_none() && self.pes != 1 {
             let what = format!(
                 "init() makes one PE of this process, and {} were asked for (OXSHMEM_PES, Config::pes): use run(), or start processes with oxshmem-run",
                 self.pes

@@ -16,7 +16,8 @@ use crate::say;
 /// The runtime's variable for PEs as threads, which would contradict PEs as processes.
 const PES: &str = "OXSHMEM_PES";
 
-/// What torchrun tells its processes. The runtime listens to it too, and inside a torchrun job it would describe that one.
+/// What other launchers tell their processes: torchrun, and those of MPI. The runtime listens to it too, and inside a job of
+/// theirs it would describe that one.
 const OTHER_LAUNCHERS: &[&str] = &[
     "RANK",
     "WORLD_SIZE",
@@ -26,10 +27,13 @@ const OTHER_LAUNCHERS: &[&str] = &[
     "ROLE_RANK",
     "MASTER_ADDR",
     "MASTER_PORT",
+    "MPI_LOCALRANKID",
+    "MPI_LOCALNRANKS",
+    "OXSHMEM_BOOTSTRAP",
 ];
 
-/// The beginning of further names of torchrun's.
-const OTHER_LAUNCHERS_PREFIX: &[u8] = b"TORCHELASTIC_";
+/// The beginnings of further names of theirs.
+const OTHER_LAUNCHERS_PREFIXES: &[&[u8]] = &[b"TORCHELASTIC_", b"PMI_", b"PMIX_", b"OMPI_COMM_WORLD_"];
 
 /// What is the same for all PEs of a job.
 #[derive(Clone, Debug)]
@@ -83,5 +87,6 @@ impl Environment {
 }
 
 fn is_other_launchers(name: &OsStr) -> bool {
-    OTHER_LAUNCHERS.iter().any(|other| name == *other) || name.as_bytes().starts_with(OTHER_LAUNCHERS_PREFIX)
+    let begins = |prefix: &&[u8]| name.as_bytes().starts_with(prefix);
+    OTHER_LAUNCHERS.iter().any(|other| name == *other) || OTHER_LAUNCHERS_PREFIXES.iter().any(begins)
 }

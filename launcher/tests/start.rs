@@ -34,8 +34,12 @@ fn other_launchers_variables_do_not_reach_the_pes() {
     let mut command = launcher(&folder, &["-n", "2", "env"]);
     let removed =
         ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK", "MASTER_ADDR"];
-    let removed =
-        [&removed[..], &["MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_X", "OXSHMEM_PES"]].concat();
+    let removed = [
+        &removed[..],
+        &["MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_X", "OXSHMEM_PES", "OXSHMEM_BOOTSTRAP"],
+        &["PMI_FD", "PMI_RANK", "PMIX_NAMESPACE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALRANKID"],
+    ]
+    .concat();
     for name in &removed {
         command.env(name, "7");
     }

@@ -1,5 +1,7 @@
 //! Whether every dependency's licence is one that this project may use.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 use serde_json::Value;
 
@@ -23,22 +25,30 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// Checks every package that the workspace uses on Linux and returns how many there are.
+/// The workspaces that are used, below the checkout's folder.
+const WORKSPACES: &[&str] = &["", "bootstrap-mpi"];
+
+/// Checks every package that the workspaces use on Linux and returns how many there are.
 ///
 /// # Errors
 /// Names each package whose licence is not allowed.
 pub fn check(checkout: &Checkout) -> Result<usize> {
-    let platform = ["--filter-platform", "x86_64-unknown-linux-gnu"];
-    let metadata = metadata(&checkout.root, &platform)?;
-    // Packages of other platforms are listed too, but not resolved.
-    let used = array(&metadata["resolve"]["nodes"]).iter().map(|node| &node["id"]).collect::<Vec<_>>();
-    let packages = array(&metadata["packages"]).iter().filter(|package| used.contains(&&package["id"]));
-    let packages: Vec<&Value> = packages.collect();
-    let refused: Vec<String> = packages.iter().filter_map(|package| refusal(package)).collect();
+    let platform = ["--locked", "--filter-platform", "x86_64-unknown-linux-gnu"];
+    let (mut names, mut refused) = (BTreeSet::new(), BTreeSet::new());
+    for workspace in WORKSPACES {
+        let metadata = metadata(&checkout.root.join(workspace), &platform)?;
+        // Packages of other platforms are listed too, but not resolved.
+        let used = array(&metadata["resolve"]["nodes"]).iter().map(|node| &node["id"]).collect::<Vec<_>>();
+        for package in array(&metadata["packages"]).iter().filter(|package| used.contains(&&package["id"])) {
+            names.insert(package["id"].to_string());
+            refused.extend(refusal(package));
+        }
+    }
     if !refused.is_empty() {
+        let refused: Vec<String> = refused.into_iter().collect();
         bail!("{}; allowed are {}", refused.join("; "), ALLOWED.join(", "));
     }
-    Ok(packages.len())
+    Ok(names.len())
 }
 
 fn refusal(package: &Value) -> Option<String> {

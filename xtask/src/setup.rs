@@ -111,18 +111,50 @@ fn install_packages() -> Result<(), String> {
     apt(&format!("installing {} (apt)", PACKAGES.join(", ")), &install)
 }
 
-/// Installs one small package by apt, as root; the error says what to do.
+/// Installs packages by apt, as root, and says what that adds; the error says what to do.
 ///
 /// # Errors
 /// If this is not root, there is no apt, or apt fails.
-pub fn apt_install(package: &str, why: &str) -> Result<()> {
+pub fn apt_install(packages: &[&str], why: &str) -> Result<()> {
+    let names = packages.join(" ");
     if !is_root() || process::on_path("apt-get").is_none() {
-        bail!("{why}: install it with `apt-get install {package}` or your system's own way");
+        bail!("{why}: install it with `apt-get install {names}` or your system's own way");
     }
-    let install = ["install", "-y", "--no-install-recommends", "--no-remove", package];
-    let done = apt("reading the list of packages", &["update"])
-        .and_then(|()| apt(&format!("installing {package} (apt)"), &install));
+    let mut install = vec!["install", "--no-install-recommends", "--no-remove"];
+    install.extend(packages);
+    let done = apt("reading the list of packages", &["update"]).and_then(|()| {
+        for line in what_apt_would_do(&install) {
+            eprintln!("apt: {line}");
+        }
+        install.push("-y");
+        apt(&format!("installing {names} (apt)"), &install)
+    });
     done.map_err(|error| anyhow::anyhow!("{why}, and it cannot be installed: {error}"))
+}
+
+/// Debian's packages of both MPIs, and what the crate `mpi` needs to read their headers.
+pub const MPI_PACKAGES: &[&str] = &["openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev", "libclang-dev"];
+
+/// The programs of theirs that are used.
+const MPI_PROGRAMS: &[&str] = &["mpirun.openmpi", "mpicc.openmpi", "mpiexec.hydra", "mpicc.mpich"];
+
+/// Open MPI and MPICH side by side, installed if need be; else why they are not here, and what to do.
+///
+/// # Errors
+/// If they cannot be installed though they may.
+pub fn mpi(install: bool) -> Result<Option<String>> {
+    let missing: Vec<&str> =
+        MPI_PROGRAMS.iter().copied().filter(|program| process::on_path(program).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let why = format!("there is no {}", missing.join(", no "));
+    if !install || !is_root() || process::on_path("apt-get").is_none() {
+        let names = MPI_PACKAGES.join(" ");
+        return Ok(Some(format!("{why}: as root on Debian, apt-get install {names}")));
+    }
+    apt_install(MPI_PACKAGES, &why)?;
+    Ok(None)
 }
 
 /// Makes sure that `python3 -m pip` works.
@@ -133,7 +165,7 @@ pub fn pip() -> Result<()> {
     if has_pip() {
         return Ok(());
     }
-    apt_install("python3-pip", "`python3 -m pip` is missing")
+    apt_install(&["python3-pip"], "`python3 -m pip` is missing")
 }
 
 /// Whether `python3 -m pip` works.

@@ -27,6 +27,21 @@ const OTHERS: &[&str] = &[
     "MASTER_PORT",
     "TORCHELASTIC_RUN_ID",
     "TORCHELASTIC_RESTART_COUNT",
+    "OXSHMEM_BOOTSTRAP",
+    "OXSHMEM_FAULT",
+    "OXSHMEM_INTERFACE",
+    "OXSHMEM_PMIX",
+    "OXSHMEM_RENDEZVOUS",
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_SIZE",
+    "PMIX_NAMESPACE",
+    "PMIX_RANK",
+    "PMI_FD",
+    "PMI_PORT",
+    "PMI_RANK",
+    "PMI_SIZE",
+    "SLURM_PROCID",
+    "SLURM_STEP_ID",
 ];
 
 /// A command that no launcher's variable reaches.

@@ -9,9 +9,10 @@ use crate::exchange::{Exchange, Piece};
 use crate::fault;
 use crate::group::{self, FromPe, Group, Link, ToPe, Welcome};
 use crate::job::Parts;
-use crate::launched::Launched;
+use crate::launched::{Launched, Meeting};
 use crate::wire::{self, Channel, Receiver, Sender, UniqueId, WireError};
 use std::cell::RefCell;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,11 +22,17 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(5));
 
 /// See [`super::join`].
-pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<Parts> {
+pub(super) fn join(config: &Config, launched: &Launched, meeting: &Meeting) -> Result<Parts> {
     let (me, until) = (launched.rank, Instant::now() + config.join_deadline);
     fault::point("start", me);
-    let id = publication::find(me, name, until)?;
-    let channel = connect(me, &id, until)?;
+    let (id, channel) = match meeting {
+        Meeting::Named(name) => {
+            let id = publication::find(me, name, until)?;
+            let channel = connect(me, &id, until)?;
+            (id, channel)
+        }
+        Meeting::Known(id) => (id.clone(), connect_to_maker(me, id, until)?),
+    };
     // The kernel's word, which holds in this process's namespace; over TCP there is none, and nobody to watch.
     let server = channel.credentials().map_or(0, |(pid, _)| u32::try_from(pid).unwrap_or(0));
     let exchange = Exchange::new(me, &id.secret)?;
@@ -74,6 +81,42 @@ fn connect(me: u32, id: &UniqueId, until: Instant) -> Result<Channel> {
             }
             Err(error) => return Err(refused(&error)),
         }
+    }
+}
+
+/// The same for an id whose maker listens since it has made it, and answers when it joins as PE 0.
+fn connect_to_maker(me: u32, id: &UniqueId, until: Instant) -> Result<Channel> {
+    let start = Instant::now();
+    let refused = |why: String| not_joined(me, "connecting to the maker of the unique id", why);
+    let mut pause = PAUSES.0;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let error = match wire::attempt(&id.address, left) {
+            Ok(stream) => match Channel::connect(stream, &id.secret, left.max(PAUSES.0)) {
+                Ok(channel) => return Ok(channel),
+                Err(WireError::Slow { .. }) => {
+                    let waited = start.elapsed().as_secs_f64();
+                    return Err(refused(format!(
+                        "it is there, and has not joined as PE 0 for {waited:.1} s (OXSHMEM_JOIN_DEADLINE): does it call init_with_unique_id with this id?"
+                    )));
+                }
+                // Strangers may have taken the place, or PE 0's job has begun.
+                Err(WireError::Closed | WireError::Refused { .. }) if !left.is_zero() => None,
+                Err(error) => return Err(refused(error.to_string())),
+            },
+            Err(error) => Some(error),
+        };
+        match error {
+            Some(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                let why = "nobody listens there any more: its maker has ended, or runs in another network namespace, or all PEs of its job have come already and the id was used twice";
+                return Err(refused(why.into()));
+            }
+            Some(error) if error.kind() != ErrorKind::WouldBlock || left.is_zero() => {
+                return Err(refused(format!("{}: {error}", id.address)));
+            }
+            _ => std::thread::sleep(pause.min(left)),
+        }
+        pause = (2 * pause).min(PAUSES.1);
     }
 }
 

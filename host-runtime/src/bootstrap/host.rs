@@ -1,9 +1,10 @@
 //! PE 0's part of joining: it opens the rendezvous, takes in the others, and welcomes them when all are ready.
 
+use super::host_name::Host;
 use super::publication::Publication;
-use super::{hello, name_peers, not_joined, open_device, parts, ready};
+use super::{hello, listen, name_peers, not_joined, open_device, parts, ready, unique_id};
 use crate::board::Board;
-use crate::config::{Config, Rendezvous as Over};
+use crate::config::Config;
 use crate::driver::{Device, Shareable};
 use crate::error::{Error, Result};
 use crate::exchange::{Exchange, Piece};
@@ -11,12 +12,9 @@ use crate::fault;
 use crate::group::{self, FromPe, Group, Hello, Peer, Ready, Remote, Rendezvous, Service, ToPe, Welcome};
 use crate::intern::intern;
 use crate::job::{Parts, kernel_patience};
-use crate::launched::Launched;
-use crate::wire::{
-    Acceptor, Address, Channel, Listener, Receiver, Refusals, Secret, Sender, UniqueId, WireError,
-};
+use crate::launched::{Launched, Meeting};
+use crate::wire::{Acceptor, Channel, Receiver, Refusals, Secret, Sender, UniqueId, WireError};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,16 +42,25 @@ struct Guest {
 }
 
 /// See [`super::join`].
-pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<Parts> {
+pub(super) fn join(config: &Config, launched: &Launched, meeting: &Meeting) -> Result<Parts> {
     let until = Instant::now() + config.join_deadline;
     fault::point("start", ME);
     let refused = |error: std::io::Error| not_joined(ME, "opening the rendezvous", error.to_string());
-    let secret = Secret::random().map_err(refused)?;
-    let listener = Listener::bind(&over(config.rendezvous).map_err(refused)?).map_err(refused)?;
-    let id = UniqueId { address: listener.address().clone(), secret: secret.clone() };
+    let (listener, id) = match meeting {
+        Meeting::Named(_) => {
+            let listener = listen(config)?;
+            let (address, secret) = (listener.address().clone(), Secret::random().map_err(refused)?);
+            (listener, UniqueId { address, secret })
+        }
+        Meeting::Known(id) => (unique_id::take(id)?, id.clone()),
+    };
+    let secret = id.secret.clone();
     let mut acceptor = Acceptor::new(listener, secret.clone(), "PE 0, rendezvous").map_err(refused)?;
     let exchange = Exchange::new(ME, &secret)?;
-    let publication = Publication::new(name, &id)?;
+    let publication = match meeting {
+        Meeting::Named(name) => Some(Publication::new(name, &id)?),
+        Meeting::Known(_) => None,
+    };
     let own = hello(launched, &exchange);
 
     // The device opens while the others come.
@@ -61,7 +68,10 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     let mut door = Door { strangers: VecDeque::new(), refusals: Refusals::new("PE 0, rendezvous") };
     let (taken_in, device) = std::thread::scope(|scope| {
         let opening = scope.spawn(|| open_device(config));
-        let taken_in = take_in(&mut acceptor, &mut door, &own, &mut guests, until);
+        let taken_in = match &launched.refused {
+            Some(error) => Err(error.clone()),
+            None => take_in(&mut acceptor, &mut door, &own, &mut guests, until),
+        };
         let opened = opening.join().unwrap_or_else(|_| Err(Error::other("opening the device panicked")));
         (taken_in, opened)
     });
@@ -100,14 +110,6 @@ pub(super) fn join(config: &Config, launched: &Launched, name: &str) -> Result<P
     });
     let service = Service::new(rendezvous, board.clone(), remotes.collect())?;
     parts(config, ME, device, &welcome, (exchange, board), Group::Serves(service))
-}
-
-/// Where the rendezvous listens: at a name that nobody can guess, or a port that the kernel chooses.
-fn over(rendezvous: Over) -> std::io::Result<Address> {
-    Ok(match rendezvous {
-        Over::Unix => Address::Unix(format!("oxshmem-rendezvous-{}", Secret::random()?.to_hex())),
-        Over::Tcp(address) => Address::Tcp(SocketAddr::new(address, 0)),
-    })
 }
 
 /// Takes in the others until all have come.
@@ -209,8 +211,14 @@ fn check(hello: &Hello, own: &Hello, guests: &[Option<Guest>]) -> Result<()> {
     if hello.size != own.size {
         return differ("the number of processes", &hello.size, &own.size);
     }
-    if hello.host != own.host {
-        return Err(Error::OtherHosts { what: format!("PE {rank} runs on another one than PE {ME}") });
+    let hosts = (Host::from_text(&hello.host), Host::from_text(&own.host));
+    match hosts {
+        (Some(theirs), Some(ours)) if theirs.is(&ours) => {}
+        (Some(theirs), Some(ours)) => {
+            let what = format!("PE {rank} runs on {theirs}, PE {ME} on {ours}");
+            return Err(Error::OtherHosts { what });
+        }
+        _ => return differ("what names a host", &hello.host, &own.host),
     }
     let doing = "saying which PE it is";
     match guests.get(rank as usize) {

@@ -1,18 +1,30 @@
-//! How the processes of a job find each other and agree on what they need to know. PE 0's process opens the rendezvous
-//! and publishes a unique id, with a secret that it has just made, where the others look by the job's name; they connect,
-//! prove the secret, say who they are, open their devices, and are welcomed when all have come.
+//! How the processes of a job find each other and agree on what they need to know. Each first learns its place: from its
+//! launcher's variables, from its launcher's server, or from the program. PE 0's process opens the rendezvous, with a
+//! secret that it has just made, and publishes its unique id where the others look by the job's name, unless they have been
+//! given it; they connect, prove the secret, say who they are, open their devices, and are welcomed when all have come.
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `unique_id.rs` | an id that the program passes to its processes |
+//! | `pmi/`, `pmix/` | launchers that have a server |
+//! | `cards.rs` | what processes tell each other through such a server |
+//! | `host_name.rs` | which host a process runs on |
 //! | `publication.rs` | where the unique id is published and found |
+//! | `listen.rs` | where PE 0 listens |
 //! | `host.rs` | PE 0's part |
 //! | `guest.rs` | the others' part |
 
+mod cards;
 mod guest;
 mod host;
+mod host_name;
+mod listen;
+mod pmi;
+mod pmix;
 mod publication;
 #[cfg(test)]
 mod tests;
+mod unique_id;
 
 use crate::alloc::Tags;
 use crate::board::Board;
@@ -22,13 +34,92 @@ use crate::error::{Error, Result};
 use crate::exchange::Exchange;
 use crate::group::{DeviceFacts, Group, Hello, Peer, Ready, Welcome};
 use crate::job::{Parts, segment_bytes};
-use crate::launched::Launched;
+use crate::launched::{Found, Launched, Meeting};
+use host_name::Host;
+use listen::listen;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+pub use unique_id::{BadUniqueId, UniqueId};
 
 /// File descriptors that a process needs besides those for each other one: what the program and the device have open.
 const DESCRIPTORS: u64 = 48;
+
+/// A way by which a process learns its place in a job.
+pub(crate) trait Bootstrap: Debug + Send + Sync {
+    /// PEs of the job, if that is known without asking anybody.
+    fn size(&self) -> Option<u32>;
+
+    /// Its place, for which a launcher's server may be asked until then.
+    fn place(&self, until: Instant) -> Result<Launched>;
+}
+
+/// Variables have said it.
+impl Bootstrap for Launched {
+    fn size(&self) -> Option<u32> {
+        Some(self.size)
+    }
+
+    fn place(&self, _: Instant) -> Result<Launched> {
+        Ok(self.clone())
+    }
+}
+
+/// What a server has answered. It is asked once in a process.
+#[derive(Debug)]
+struct Asked(Mutex<Option<Result<Launched>>>);
+
+impl Asked {
+    const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    fn once(&self, ask: impl FnOnce() -> Result<Launched>) -> Result<Launched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(ask).clone()
+    }
+}
+
+impl Config {
+    /// Has this process join what a launcher has started. Where nobody but its server knows how many PEs there are, that
+    /// is asked now.
+    pub(crate) fn join(&mut self, found: Found) -> Result<()> {
+        let bootstrap: Arc<dyn Bootstrap> = match found {
+            Found::Place(launched) => Arc::new(launched),
+            Found::Pmi(pmi) => Arc::new(pmi),
+            Found::Pmix(pmix) => Arc::new(pmix),
+        };
+        let size = match bootstrap.size() {
+            Some(size) => size,
+            None => bootstrap.place(Instant::now() + self.join_deadline)?.size,
+        };
+        if size > 1 {
+            self.pes = size;
+            self.bootstrap = Some(bootstrap);
+        }
+        Ok(())
+    }
+
+    /// The same with the place of this process, if it is one of several, and with what is left of the time to join.
+    ///
+    /// # Errors
+    /// Those of [`Bootstrap::place`].
+    pub(crate) fn placed(&self) -> Result<Self> {
+        let mut config = self.clone();
+        if config.launched.is_none()
+            && let Some(bootstrap) = &self.bootstrap
+        {
+            let start = Instant::now();
+            let launched = bootstrap.place(start + self.join_deadline)?;
+            let left = self.join_deadline.saturating_sub(start.elapsed());
+            config.join_deadline = left.max(Duration::from_millis(1));
+            config.pes = launched.size;
+            config.launched = Some(launched).filter(Launched::has_others);
+        }
+        Ok(config)
+    }
+}
 
 /// Joins the job as the process that a launcher has started this as: what its job is made of.
 ///
@@ -36,11 +127,14 @@ const DESCRIPTORS: u64 = 48;
 /// [`Error::NotJoined`], [`Error::Missing`], [`Error::ProcessesDiffer`], [`Error::OtherHosts`]; a failure of another
 /// process at the same time; what keeps the device from starting.
 pub(crate) fn join(config: &Config, launched: &Launched) -> Result<Parts> {
-    let name = format!("{}:{}", launched.job, next_run(launched));
+    let meeting = match &launched.meeting {
+        Meeting::Named(job) => Meeting::Named(format!("{job}:{}", next_run(job, launched.rank))),
+        known => known.clone(),
+    };
     enough_descriptors(launched)?;
     match launched.rank {
-        0 => host::join(config, launched, &name),
-        _ => guest::join(config, launched, &name),
+        0 => host::join(config, launched, &meeting),
+        _ => guest::join(config, launched, &meeting),
     }
 }
 
@@ -67,25 +161,22 @@ fn enough_descriptors(launched: &Launched) -> Result<()> {
 }
 
 /// How often this process has joined the job before: the runs of a program follow each other on all its processes alike.
-fn next_run(launched: &Launched) -> u64 {
+fn next_run(job: &str, rank: u32) -> u64 {
     static RUNS: Mutex<BTreeMap<(String, u32), u64>> = Mutex::new(BTreeMap::new());
     let mut runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
-    let run = runs.entry((launched.job.clone(), launched.rank)).or_default();
+    let run = runs.entry((job.to_owned(), rank)).or_default();
     *run += 1;
     *run
 }
 
 /// The first words of this process.
 fn hello(launched: &Launched, exchange: &Exchange) -> Hello {
-    // Where this is not to be had, all processes are taken to be on one host; if they are not, they do not find each
-    // other's sockets.
-    let host = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     Hello {
         rank: launched.rank,
         size: launched.size,
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: host.trim().to_owned(),
+        host: Host::own(launched.rank).to_text(),
         exchange: exchange.address().to_string(),
     }
 }

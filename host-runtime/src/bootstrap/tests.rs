@@ -5,7 +5,7 @@ use super::publication;
 use crate::config::{Config, DeviceChoice, Rendezvous};
 use crate::error::{Error, Result};
 use crate::group::FromPe;
-use crate::launched::Launched;
+use crate::launched::{Launched, Meeting};
 use crate::shmem::Shmem;
 use crate::wire::{Address, Channel, Secret, connect};
 use std::io::Write;
@@ -23,7 +23,8 @@ fn job() -> String {
 }
 
 fn config(job: &str, rank: u32, size: u32) -> Config {
-    let launched = Launched { rank, size, local_rank: rank, job: job.to_owned() };
+    let meeting = Meeting::Named(job.to_owned());
+    let launched = Launched { rank, size, local_rank: rank, meeting, refused: None };
     let mut config = Config::default().pes(size).device(DeviceChoice::Emulated).heap_limit(64 << 20);
     config.launched = Some(launched);
     config.join_deadline(LIMIT)
@@ -137,8 +138,8 @@ fn a_second_job_of_the_same_name_and_a_second_pe_of_the_same_rank_are_told_so() 
         let launched = config.launched.clone().unwrap();
         std::thread::spawn(move || {
             let joined = match rank {
-                0 => super::host::join(&config, &launched, name),
-                _ => super::guest::join(&config, &launched, name),
+                0 => super::host::join(&config, &launched, &Meeting::Named(name.into())),
+                _ => super::guest::join(&config, &launched, &Meeting::Named(name.into())),
             };
             let _ = told.send(joined.as_ref().err().map(|error| (rank, error.to_string())));
             joined.ok()

@@ -7,17 +7,17 @@ pub(crate) mod variables;
 
 pub use variables::{VARIABLES, Variable};
 
-use crate::config::{Config, DeviceChoice, Handles, Path, Rendezvous};
+use crate::config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
 use crate::error::{Error, Result};
-use crate::launched::Launched;
+use crate::launched::{self, Choice, Found};
 use std::ffi::OsString;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Once;
 use std::time::Duration;
 use variables::{
-    CHECK, CHECK_CHOICES, CHECK_JSON, CHECK_PATIENCE, CHECK_PROFILE, CHECK_SEED, CHECK_SEEDS, DEADLINE,
-    DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP, JOIN_DEADLINE,
-    KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS,
+    BOOTSTRAP, CHECK, CHECK_CHOICES, CHECK_JSON, CHECK_PATIENCE, CHECK_PROFILE, CHECK_SEED, CHECK_SEEDS,
+    DEADLINE, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP, INTERFACE,
+    JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS,
 };
 
 impl Config {
@@ -25,16 +25,27 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::Environment`] if a variable's value means nothing; [`Error::Contradiction`],
-    /// [`Error::MissingVariable`], [`Error::OtherHosts`] for what launchers have set.
+    /// [`Error::MissingVariable`], [`Error::OtherHosts`], [`Error::NoBootstrap`] for what launchers have set; those of
+    /// joining where only the launcher's server knows how many PEs there are, which is asked then.
     pub fn from_env() -> Result<Self> {
-        let environment = Environment::read()?;
+        let environment = Environment::read(None)?;
+        let found = environment.launched.clone();
+        let mut config = Self::of(environment)?;
+        if let Some(found) = found {
+            config.join(found)?;
+        }
+        Ok(config)
+    }
+
+    /// The same without what a launcher says.
+    pub(crate) fn from_env_without_launcher() -> Result<Self> {
+        Self::of(Environment::read(Some(Choice::Nothing))?)
+    }
+
+    fn of(environment: Environment) -> Result<Self> {
         let mut config = Self::default();
         config.pes = environment.pes.unwrap_or(config.pes);
-        if let Some(launched) = environment.launched.filter(Launched::has_others) {
-            config.pes = launched.size;
-            config.launched = Some(launched);
-        }
-        config.rendezvous = environment.rendezvous.unwrap_or(config.rendezvous);
+        environment.meet(&mut config)?;
         config.join_deadline = environment.join_deadline.unwrap_or(config.join_deadline);
         config.handles = environment.handles.unwrap_or(config.handles);
         config.device = environment.device.unwrap_or(config.device);
@@ -57,11 +68,13 @@ impl Config {
 }
 
 /// What the environment asks for; `None` where it says nothing.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub(crate) struct Environment {
     pub(crate) pes: Option<u32>,
-    pub(crate) launched: Option<Launched>,
-    pub(crate) rendezvous: Option<Rendezvous>,
+    pub(crate) launched: Option<Found>,
+    /// Over what, and for an interface of which family.
+    pub(crate) rendezvous: Option<(Rendezvous, Family)>,
+    pub(crate) interface: Option<String>,
     pub(crate) join_deadline: Option<Duration>,
     pub(crate) handles: Option<Handles>,
     pub(crate) device: Option<DeviceChoice>,
@@ -77,24 +90,26 @@ pub(crate) struct Environment {
 
 impl Environment {
     /// Reads this process's environment.
-    pub(crate) fn read() -> Result<Self> {
+    pub(crate) fn read(choice: Option<Choice>) -> Result<Self> {
         static WARNED: Once = Once::new();
         WARNED.call_once(|| {
             for name in unknown(std::env::vars_os().map(|(name, _)| name)) {
                 eprintln!("oxshmem: the environment variable {name} is not known and has no effect");
             }
         });
-        Self::from(|name| std::env::var_os(name))
+        Self::from(|name| std::env::var_os(name), choice)
     }
 
-    /// Reads an environment given as a function.
-    fn from(get: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+    /// Reads an environment given as a function; by what the processes come together may be given.
+    fn from(get: impl Fn(&str) -> Option<OsString>, given: Option<Choice>) -> Result<Self> {
         let of = |variable: &Variable| get(variable.name).filter(|value| !value.is_empty());
         let pes = parse(&PES, of(&PES), count)?;
+        let choice = parse(&BOOTSTRAP, of(&BOOTSTRAP), Choice::from_name)?;
         Ok(Self {
             pes,
-            launched: Launched::read(&get, pes)?,
+            launched: launched::read(&get, given.or(choice).unwrap_or_default(), pes)?,
             rendezvous: parse(&RENDEZVOUS, of(&RENDEZVOUS), rendezvous)?,
+            interface: parse(&INTERFACE, of(&INTERFACE), |value| Some(value.to_owned()))?,
             join_deadline: parse(&JOIN_DEADLINE, of(&JOIN_DEADLINE), duration)?,
             handles: parse(&HANDLES, of(&HANDLES), |value| match value {
                 "descriptors" => Some(Handles::Descriptors),
@@ -139,6 +154,31 @@ impl Environment {
     }
 }
 
+impl Environment {
+    /// Sets over what the processes meet.
+    fn meet(&self, config: &mut Config) -> Result<()> {
+        let Some(interface) = &self.interface else {
+            config.rendezvous = self.rendezvous.map_or(config.rendezvous, |(over, _)| over);
+            return Ok(());
+        };
+        let (over, family) =
+            self.rendezvous.unwrap_or((Rendezvous::Tcp(Ipv4Addr::LOCALHOST.into()), Family::Any));
+        let contradicts = |rendezvous: String| Error::Contradiction {
+            one: format!("{}={interface}", INTERFACE.name),
+            other: format!("{}={rendezvous}", RENDEZVOUS.name),
+            why: "an interface is where TCP listens: set the latter to tcp, tcp4 or tcp6, or unset one of them",
+        };
+        match over {
+            Rendezvous::Unix => return Err(contradicts("unix".into())),
+            Rendezvous::Tcp(address) if !address.is_loopback() => {
+                return Err(contradicts(format!("tcp:{address}")));
+            }
+            Rendezvous::Tcp(_) => config.interface = Some((interface.clone(), family)),
+        }
+        Ok(())
+    }
+}
+
 /// Names that look like oxshmem's and are not.
 fn unknown(names: impl Iterator<Item = OsString>) -> Vec<String> {
     names
@@ -164,12 +204,15 @@ fn parse<T>(
     }
 }
 
-fn rendezvous(value: &str) -> Option<Rendezvous> {
-    match value {
-        "unix" => Some(Rendezvous::Unix),
-        "tcp" => Some(Rendezvous::Tcp(Ipv4Addr::LOCALHOST.into())),
-        _ => value.strip_prefix("tcp:")?.parse().ok().map(Rendezvous::Tcp),
-    }
+fn rendezvous(value: &str) -> Option<(Rendezvous, Family)> {
+    let (v4, v6) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
+    Some(match value {
+        "unix" => (Rendezvous::Unix, Family::Any),
+        "tcp" => (Rendezvous::Tcp(v4), Family::Any),
+        "tcp4" => (Rendezvous::Tcp(v4), Family::V4),
+        "tcp6" => (Rendezvous::Tcp(v6), Family::V6),
+        _ => (Rendezvous::Tcp(value.strip_prefix("tcp:")?.parse().ok()?), Family::Any),
+    })
 }
 
 fn count(value: &str) -> Option<u32> {
@@ -210,13 +253,15 @@ mod tests {
     use super::*;
 
     fn read(name: &'static str, value: &'static str) -> Result<Environment> {
-        Environment::from(|asked| (asked == name).then(|| value.into()))
+        Environment::from(|asked| (asked == name).then(|| value.into()), None)
     }
 
     #[test]
     fn an_empty_environment_says_nothing() {
-        assert_eq!(Environment::from(|_| None).unwrap(), Environment::default());
-        assert_eq!(read("OXSHMEM_PES", "").unwrap(), Environment::default());
+        let shown = |environment: Result<Environment>| format!("{:?}", environment.unwrap());
+        let nothing = shown(Ok(Environment::default()));
+        assert_eq!(shown(Environment::from(|_| None, None)), nothing);
+        assert_eq!(shown(read("OXSHMEM_PES", "")), nothing);
     }
 
     #[test]
@@ -239,6 +284,7 @@ mod tests {
             ("OXSHMEM_PES", "many"),
             ("OXSHMEM_DEVICE", "gpu"),
             ("OXSHMEM_PATH", "tcp"),
+            ("OXSHMEM_BOOTSTRAP", "mpi"),
             ("OXSHMEM_RENDEZVOUS", "tcp:localhost"),
             ("OXSHMEM_HANDLES", "both"),
             ("OXSHMEM_JOIN_DEADLINE", "0"),
@@ -267,5 +313,27 @@ mod tests {
     fn only_unknown_names_of_ours_are_warned_about() {
         let names = ["OXSHMEM_PES", "OXSHMEM_PSE", "PATH", "OXSHMEM_RUSTC"].map(OsString::from);
         assert_eq!(unknown(names.into_iter()), ["OXSHMEM_PSE"]);
+    }
+
+    #[test]
+    fn an_interface_is_where_tcp_listens() {
+        let set = |rendezvous: &'static str| {
+            let get = |name: &str| match name {
+                "OXSHMEM_INTERFACE" => Some("eth7".into()),
+                "OXSHMEM_RENDEZVOUS" => Some(rendezvous.into()),
+                _ => None,
+            };
+            Config::of(Environment::from(get, None)?)
+        };
+        for (rendezvous, family) in
+            [("", Family::Any), ("tcp", Family::Any), ("tcp4", Family::V4), ("tcp6", Family::V6)]
+        {
+            let config = set(rendezvous).unwrap();
+            assert_eq!(config.interface, Some(("eth7".into(), family)), "{rendezvous}");
+        }
+        for rendezvous in ["unix", "tcp:10.0.0.1"] {
+            let message = set(rendezvous).unwrap_err().to_string();
+            assert!(message.contains("OXSHMEM_INTERFACE=eth7") && message.contains(rendezvous), "{message}");
+        }
     }
 }

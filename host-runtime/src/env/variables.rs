@@ -103,11 +103,29 @@ pub(crate) const JOB: Variable = Variable {
     default: "torchrun's MASTER_ADDR and MASTER_PORT, with TORCHELASTIC_RUN_ID and TORCHELASTIC_RESTART_COUNT",
     meaning: "names the job: its processes find PE 0 by it",
 };
+pub(crate) const BOOTSTRAP: Variable = Variable {
+    name: "OXSHMEM_BOOTSTRAP",
+    values: "auto, own, torchrun, pmix, pmi, pmi1, pmi2, slurm or none",
+    default: "auto",
+    meaning: "by what the processes of a job come together; auto takes the first of own (oxshmem-run), torchrun, pmix (mpirun of Open MPI), pmi (mpiexec of MPICH; pmi1 and pmi2 fix the protocol) and slurm (srun without either) whose variables are set; none: this process is alone, whatever a launcher says",
+};
+pub(crate) const PMIX: Variable = Variable {
+    name: "OXSHMEM_PMIX",
+    values: "a path",
+    default: "libpmix.so.2, as the system finds it",
+    meaning: "the PMIx library, which is loaded where PMIx is what the processes come together by",
+};
 pub(super) const RENDEZVOUS: Variable = Variable {
     name: "OXSHMEM_RENDEZVOUS",
-    values: "unix, tcp or tcp:ADDRESS (tcp:127.0.0.1, tcp:::1)",
-    default: "unix",
-    meaning: "over what the processes of a job meet; tcp uses 127.0.0.1 unless told otherwise, and a port that the kernel chooses",
+    values: "unix, tcp, tcp4, tcp6 or tcp:ADDRESS (tcp:127.0.0.1, tcp:::1)",
+    default: "unix; tcp if OXSHMEM_INTERFACE is set",
+    meaning: "over what the processes of a job meet; tcp uses an address of OXSHMEM_INTERFACE, or 127.0.0.1 without that (tcp6: ::1), and a port that the kernel chooses; tcp4 and tcp6 want an address of IPv4 or IPv6",
+};
+pub(super) const INTERFACE: Variable = Variable {
+    name: "OXSHMEM_INTERFACE",
+    values: "the name of a network interface of PE 0's host (eth0)",
+    default: "the loopback address, or that of OXSHMEM_RENDEZVOUS",
+    meaning: "the interface over which the processes of a job meet by TCP: PE 0 listens on its first address and on nothing else",
 };
 pub(super) const JOIN_DEADLINE: Variable = Variable {
     name: "OXSHMEM_JOIN_DEADLINE",
@@ -178,7 +196,10 @@ pub const VARIABLES: &[Variable] = &[
     LOCAL_RANK,
     LOCAL_WORLD_SIZE,
     JOB,
+    BOOTSTRAP,
+    PMIX,
     RENDEZVOUS,
+    INTERFACE,
     JOIN_DEADLINE,
     HANDLES,
     EMULATED_DEVICES,

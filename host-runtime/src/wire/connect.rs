@@ -47,7 +47,8 @@ fn may_pass(error: &io::Error) -> bool {
     )
 }
 
-fn attempt(address: &Address, left: Duration) -> io::Result<Stream> {
+/// Tries once, for so long.
+pub(crate) fn attempt(address: &Address, left: Duration) -> io::Result<Stream> {
     match address {
         Address::Tcp(address) => {
             // Zero is not a limit that the call takes.

@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 /// When a wait ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Until(Option<Instant>);
+pub(crate) struct Until(Option<Instant>);
 
 impl Until {
     pub(super) const NEVER: Self = Self(None);
 
     /// That long from now. What is beyond the clock is never.
-    pub(super) fn after(time: Duration) -> Self {
+    pub(crate) fn after(time: Duration) -> Self {
         Self(Instant::now().checked_add(time))
     }
 
-    pub(super) fn passed(self) -> bool {
+    pub(crate) fn passed(self) -> bool {
         self.0.is_some_and(|moment| moment <= Instant::now())
     }
 
@@ -46,7 +46,7 @@ impl Until {
     }
 
     /// The same for one descriptor.
-    pub(super) fn ready(self, descriptor: impl AsFd, what: PollFlags) -> io::Result<bool> {
+    pub(crate) fn ready(self, descriptor: impl AsFd, what: PollFlags) -> io::Result<bool> {
         self.poll(&mut [PollFd::new(&descriptor, what)])
     }
 }

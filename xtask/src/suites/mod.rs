@@ -1,5 +1,6 @@
 //! `cargo xtask test`: the suites, one after another, and what became of each.
 
+mod bootstraps;
 mod build;
 mod processes;
 mod programs;
@@ -34,6 +35,8 @@ struct Bench {
     /// Whether there is a device toolchain.
     ptx: bool,
     full: bool,
+    /// Whether missing packages may be installed.
+    install: bool,
 }
 
 impl Bench {
@@ -70,6 +73,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("examples", programs::examples),
     ("processes", processes::processes),
     ("faults", processes::faults),
+    ("bootstraps", bootstraps::bootstraps),
     ("new", programs::new),
     ("bundle", programs::bundle),
 ];
@@ -105,7 +109,7 @@ pub fn test(options: &Options) -> Result<()> {
     if options.full && env::var_os("OXSHMEM_TEST_FULL").is_none() {
         eprintln!("--full: OXSHMEM_TEST_FULL=1");
     }
-    let bench = Bench { checkout, ptx, full: options.full };
+    let bench = Bench { checkout, ptx, full: options.full, install: options.install };
     let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
     let lines: Vec<Line> = SUITES
         .iter()

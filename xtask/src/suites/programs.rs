@@ -154,10 +154,10 @@ pub(super) fn litmus(bench: &Bench) -> Result<Outcome> {
 }
 
 /// A folder outside the workspace that is removed in the end.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Result<Self> {
+    pub(super) fn new(name: &str) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("oxshmem-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         Ok(Self(folder))

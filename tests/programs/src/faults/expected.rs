@@ -1,6 +1,7 @@
 //! What the PEs of a row should say, and how each should end.
 
-use super::table::{Point, Row, What};
+use super::pmi_server::Malice;
+use super::table::{By, Point, Row, What};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -25,16 +26,26 @@ impl Expected {
         let ok = || "ok".to_owned();
         let lost = || format!("PeFailed({victim}) PeLost({victim})");
         // What one says that finds PE 0 gone, or going.
-        let late = || ["looking for", "connecting to"].map(|doing| format!("NotJoined({pe}) {doing} PE 0"));
+        let late = || {
+            let doing =
+                ["looking for PE 0", "connecting to PE 0", "connecting to the maker of the unique id"];
+            doing.map(|doing| format!("NotJoined({pe}) {doing}"))
+        };
         let both = |said: String| Self { call: Some(vec![said.clone()]), run: vec![said] };
         match (row.what, row.point) {
             (_, Point::Nowhere | Point::Returned) => both(ok()),
             (What::Stopped, _) => both(format!("Absent({victim})")),
             (What::Panics, _) => both(format!("PeFailed({victim}) PePanicked({victim})")),
             (What::Fails, _) => both(format!("PeFailed({victim}) on purpose")),
-            (_, Point::Starting("start")) => Self {
+            // When the fence has ended in vain they join, and go on without the server.
+            (_, Point::Server(Malice::Holds)) => both(ok()),
+            (_, Point::Server(malice)) => Self { call: None, run: by_server(malice, pe) },
+            (_, Point::Starting("told" | "fenced" | "start")) => Self {
                 call: None,
                 run: match (pe, victim) {
+                    (_, 0) if row.by == By::UniqueId => {
+                        vec![format!("NotJoined({pe}) connecting to the maker of the unique id")]
+                    }
                     (_, 0) => vec![format!("NotJoined({pe}) looking for PE 0")],
                     (0, _) => vec![format!("Missing({victim})")],
                     // Told by PE 0, or so late that that is gone already.
@@ -76,6 +87,16 @@ impl Expected {
     }
 }
 
+/// What one says whose launcher's server misbehaves. PE 0 tells the others, if it comes to that.
+fn by_server(malice: Malice, pe: u32) -> Vec<String> {
+    let own = |pe: u32| format!("NotJoined({pe}) asking the launcher's PMI server");
+    let mut said = vec![own(pe)];
+    if matches!(malice, Malice::Swaps | Malice::Invents) && pe != 0 {
+        said.push(format!("PeFailed(0) {}", own(0)));
+    }
+    said
+}
+
 /// What is wrong with the victim's end, if anything.
 pub(super) fn victim_differs(row: &Row, said: &Last, status: ExitStatus) -> Option<String> {
     let victim = row.victim;
@@ -97,7 +118,7 @@ mod tests {
     use super::*;
 
     fn row(point: Point, victim: u32) -> Row {
-        Row { what: What::Killed, point, victim, tcp: false }
+        Row { what: What::Killed, point, victim, by: By::Torchrun }
     }
 
     fn last(call: &str, run: &str) -> Last {

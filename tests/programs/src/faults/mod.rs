@@ -9,10 +9,12 @@
 //! | `expected.rs` | what it should say |
 //! | `row.rs` | runs a row and judges it |
 //! | `processes.rs` | the processes of a row |
+//! | `pmi_server.rs` | a launcher's server, well-behaved or not |
 //! | `traces.rs` | what a row has left behind |
 
 mod expected;
 mod pe;
+mod pmi_server;
 mod processes;
 mod row;
 mod said;
@@ -90,8 +92,13 @@ fn run(filter: &str) -> std::io::Result<bool> {
 }
 
 impl Row {
+    /// Whether no process is a victim.
+    fn spares_all(self) -> bool {
+        matches!(self.point, Point::Nowhere | Point::Server(_))
+    }
+
     /// Whether this process is the PE to which it happens.
     fn is_victim(self, pe: u32) -> bool {
-        self.victim == pe && self.point != Point::Nowhere
+        self.victim == pe && !self.spares_all()
     }
 }

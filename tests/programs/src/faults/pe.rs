@@ -1,10 +1,11 @@
 //! What a process of a row does: it comes to the row's point as every PE, and there it dies or sees what it is told.
 
+use super::PES;
 use super::said::{self, Said};
-use super::table::{Point, Row, What};
+use super::table::{By, Point, Row, What};
 use crate::kernels::failures::wait_for_ever;
 use crate::kernels::scope;
-use oxshmem::{Error, LaunchConfig, Result, Shmem};
+use oxshmem::{Config, Error, LaunchConfig, Result, Shmem, UniqueId};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -17,9 +18,17 @@ const LATE: Duration = Duration::from_millis(100);
 /// More than the heap has before.
 const GROWTH: usize = 16 << 20;
 
+/// The variable by which this program tells its process which PE that is.
+pub(super) const RANK: &str = "FAULTS_RANK";
+/// The variable that names the file of the unique id.
+pub(super) const ID_FILE: &str = "FAULTS_UNIQUE_ID";
+
 /// One PE of a row.
 pub(super) fn main(row: Row) -> ExitCode {
-    let result = oxshmem::run(|shmem| body(&shmem, row));
+    let result = match row.by {
+        By::UniqueId => by_id(row),
+        _ => oxshmem::run(|shmem| body(&shmem, row)),
+    };
     say(&Said::Run(said::result(&result)));
     if let Err(error) = &result {
         eprintln!("{error}");
@@ -31,7 +40,34 @@ pub(super) fn main(row: Row) -> ExitCode {
 }
 
 fn own_rank() -> Option<u32> {
-    std::env::var("RANK").ok()?.parse().ok()
+    std::env::var(RANK).ok()?.parse().ok()
+}
+
+/// The run of a process that joins by a unique id, which PE 0 writes to a file.
+fn by_id(row: Row) -> Result<()> {
+    let path = std::env::var_os(ID_FILE).unwrap_or_default();
+    let rank = own_rank().unwrap_or_default();
+    let config = Config::from_env()?;
+    let id = if rank == 0 {
+        let id = config.new_unique_id()?;
+        // Whole at once.
+        let mut unfinished = path.clone();
+        unfinished.push(".part");
+        std::fs::write(&unfinished, id.to_bytes())?;
+        std::fs::rename(&unfinished, &path)?;
+        id
+    } else {
+        let mut read = std::fs::read(&path);
+        for _ in 0..3000 {
+            if read.is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+            read = std::fs::read(&path);
+        }
+        UniqueId::from_bytes(&read?).map_err(Error::other)?
+    };
+    config.unique_id(rank, PES, &id).run(|shmem| body(&shmem, row)).map(drop)
 }
 
 fn say(said: &Said) {
@@ -81,7 +117,7 @@ fn body(shmem: &Shmem, row: Row) -> Result<()> {
         }
     };
     match row.point {
-        Point::Nowhere | Point::Starting(_) | Point::Returned => call(shmem.barrier_all()),
+        Point::Nowhere | Point::Server(_) | Point::Starting(_) | Point::Returned => call(shmem.barrier_all()),
         Point::Growth(name) => {
             wait(shmem)?;
             make_ready();

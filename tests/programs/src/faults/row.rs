@@ -2,6 +2,7 @@
 //! what is left.
 
 use super::expected::{Expected, Last, victim_differs};
+use super::pmi_server::Malice;
 use super::processes::{self, Process, Settings};
 use super::said::Said;
 use super::table::{Point, Row, Trigger, What};
@@ -51,14 +52,18 @@ impl Bench {
             (_, false) => "20s",
         };
         // Where one is missing, the others wait for it until then.
-        let waits = matches!(row.point, Point::Starting("start" | "connected"));
+        let waits = matches!(
+            row.point,
+            Point::Starting("told" | "fenced" | "start" | "connected") | Point::Server(_)
+        );
         Settings { number, deadline, join_deadline: if waits { "2s" } else { "120s" } }
     }
 
     pub(super) fn run(&mut self, number: usize, row: Row) -> Result<Judged> {
         let before = traces::names()?;
         let settings = self.settings(number, &row);
-        let mut processes = processes::start(&row, &settings)?;
+        let mut started = processes::start(&row, &settings)?;
+        let mut processes = std::mem::take(&mut started.processes);
         let happened = happen(&row, &mut processes);
         let (mut wrong, mut ended) = (Vec::new(), None);
         match happened {
@@ -67,6 +72,8 @@ impl Bench {
             Err(error) => wrong.push(format!("a process cannot be looked at: {error}")),
         }
         processes.iter_mut().for_each(Process::end);
+        // With the launcher's server, and the file of a unique id.
+        drop(started);
         if row.point == Point::Nowhere {
             let said = processes.first().map(Process::said).unwrap_or_default();
             let device = said.into_iter().find_map(|said| match said {
@@ -120,7 +127,7 @@ fn happen(row: &Row, processes: &mut [Process]) -> Result<Option<Instant>> {
         }
         if row.trigger() == Trigger::Itself {
             match processes[victim].ended {
-                _ if row.point == Point::Nowhere => return Ok(Some(start)),
+                _ if row.spares_all() => return Ok(Some(start)),
                 Some((_, at)) => return Ok(Some(at)),
                 None => {}
             }
@@ -152,8 +159,12 @@ fn wait_for_others(
     if row.what == What::Stopped {
         allowed += PASSING.1;
     }
-    if row.point == Point::Nowhere {
-        (allowed, hangs) = (COMES, COMES);
+    match row.point {
+        Point::Nowhere => (allowed, hangs) = (COMES, COMES),
+        // From the start of the processes on.
+        Point::Server(Malice::Holds | Malice::Silent) => allowed += 2 * PASSING.1,
+        Point::Server(_) => allowed += PASSING.1,
+        _ => {}
     }
     loop {
         let mut living = Vec::new();
@@ -165,7 +176,7 @@ fn wait_for_others(
             }
         }
         // The others may hold back until it has happened.
-        if row.what == What::Stopped || processes[row.victim as usize].ended.is_some() {
+        if row.what == What::Stopped || row.spares_all() || processes[row.victim as usize].ended.is_some() {
             processes.iter_mut().for_each(Process::go_on);
         }
         if living.is_empty() {

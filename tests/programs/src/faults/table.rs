@@ -1,6 +1,7 @@
 //! The rows: what happens, where, to which PE.
 
 use super::PES;
+use super::pmi_server::Malice;
 use rustix::process::Signal;
 
 /// Where it happens.
@@ -32,6 +33,25 @@ pub(super) enum Point {
     Ended,
     /// When the run is over.
     Returned,
+    /// The launcher's server misbehaves; to the processes nothing happens.
+    Server(Malice),
+}
+
+/// By what the processes come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// torchrun's variables, over a Unix socket.
+    Torchrun,
+    /// The same over TCP.
+    Tcp,
+    /// srun's variables.
+    Slurm,
+    /// A PMI-1 server.
+    Pmi1,
+    /// A PMI-2 server.
+    Pmi2,
+    /// A unique id that PE 0 writes to a file.
+    UniqueId,
 }
 
 /// What happens.
@@ -55,12 +75,16 @@ pub(super) struct Row {
     pub(super) what: What,
     pub(super) point: Point,
     pub(super) victim: u32,
-    /// Whether the processes meet over TCP.
-    pub(super) tcp: bool,
+    pub(super) by: By,
 }
 
+/// Points of [`STARTING`] to which only those come that ask a server.
+const ASKING: usize = 2;
+
 /// Every point of the runtime's start, in its order, and in words. PE 0 makes the board and fetches none.
-const STARTING: [(&str, &str); 7] = [
+const STARTING: [(&str, &str); 9] = [
+    ("told", "when it had told the launcher's server who it is"),
+    ("fenced", "when all had told the launcher's server who they are"),
     ("start", "before connecting"),
     ("connected", "after connecting"),
     ("board", "while opening the shared words"),
@@ -80,6 +104,7 @@ const GROWTH: [(&str, &str); 3] = [
 pub(super) fn rows() -> Vec<Row> {
     let (killed, barrier) = (What::Killed, Point::Barrier);
     let starting = STARTING.map(|(name, _)| Point::Starting(name));
+    let (asking, starting) = starting.split_at(ASKING);
     let growth = GROWTH.map(|(name, _)| Point::Growth(name));
     let later = [
         Point::Kernel,
@@ -93,15 +118,25 @@ pub(super) fn rows() -> Vec<Row> {
         Point::Ended,
         Point::Returned,
     ];
-    let killings = starting.into_iter().chain(growth).chain(later).map(|point| (killed, point, false));
-    let others = [What::Stopped, What::Panics, What::Fails, What::Exits].map(|what| (what, barrier, false));
+    let usual = By::Torchrun;
+    let killings = starting.iter().copied().chain(growth).chain(later).map(|point| (killed, point, usual));
+    let others = [What::Stopped, What::Panics, What::Fails, What::Exits].map(|what| (what, barrier, usual));
     let over_tcp = [starting[0], starting[1], starting[2], starting[5], barrier, Point::End, Point::Ended];
-    let over_tcp = over_tcp.map(|point| (killed, point, true));
-    let all = killings.chain(others).chain(over_tcp);
-    let rows =
-        all.flat_map(|(what, point, tcp)| (0..PES).map(move |victim| Row { what, point, victim, tcp }));
-    let nothing = Row { what: killed, point: Point::Nowhere, victim: 0, tcp: false };
-    std::iter::once(nothing).chain(rows.filter(|row| row.can_be())).collect()
+    let over_tcp = over_tcp.map(|point| (killed, point, By::Tcp));
+    // What differs is how they come together; one later point shows that it has worked.
+    let mut by_others = Vec::new();
+    for by in [By::Slurm, By::Pmi1, By::Pmi2, By::UniqueId] {
+        let asks = matches!(by, By::Pmi1 | By::Pmi2);
+        let points = asking.iter().filter(|_| asks).chain(&starting[..3]).chain([&barrier]);
+        by_others.extend(points.map(|&point| (killed, point, by)));
+    }
+    let all = killings.chain(others).chain(over_tcp).chain(by_others);
+    let rows = all.flat_map(|(what, point, by)| (0..PES).map(move |victim| Row { what, point, victim, by }));
+    let nothing = Row { what: killed, point: Point::Nowhere, victim: 0, by: usual };
+    let servers = [By::Pmi1, By::Pmi2].into_iter().flat_map(|by| {
+        Malice::ALL.map(|malice| Row { what: killed, point: Point::Server(malice), victim: 0, by })
+    });
+    std::iter::once(nothing).chain(rows.filter(|row| row.can_be())).chain(servers).collect()
 }
 
 impl Row {
@@ -114,11 +149,22 @@ impl Row {
         if self.point == Point::Nowhere {
             return "nothing happens".to_owned();
         }
+        let over = match self.by {
+            By::Torchrun => "",
+            By::Tcp => ", over TCP",
+            By::Slurm => ", by srun's variables",
+            By::Pmi1 => ", by PMI-1",
+            By::Pmi2 => ", by PMI-2",
+            By::UniqueId => ", by a unique id",
+        };
+        if let Point::Server(malice) = self.point {
+            return format!("the launcher's server {}{over}", malice.name());
+        }
         let words = |table: &[(&str, &'static str)], name| {
             table.iter().find(|(of, _)| *of == name).map_or("", |(_, words)| words)
         };
         let at = match self.point {
-            Point::Nowhere => "",
+            Point::Nowhere | Point::Server(_) => "",
             Point::Starting(name) => words(&STARTING, name),
             Point::Growth(name) => words(&GROWTH, name),
             Point::Kernel => "in a kernel",
@@ -139,14 +185,13 @@ impl Row {
             What::Fails => "returns an error",
             What::Exits => "calls exit(3)",
         };
-        let over = if self.tcp { ", over TCP" } else { "" };
         format!("PE {} {what} {at}{over}", self.victim)
     }
 
     /// What makes it happen.
     pub(super) fn trigger(&self) -> Trigger {
         match (self.what, self.point) {
-            (_, Point::Nowhere | Point::Starting(_) | Point::Returned) => Trigger::Itself,
+            (_, Point::Nowhere | Point::Server(_) | Point::Starting(_) | Point::Returned) => Trigger::Itself,
             (What::Stopped, _) => Trigger::Signal(Signal::STOP),
             (What::Panics | What::Fails | What::Exits, _) => Trigger::Word,
             (What::Killed, Point::Growth(_) | Point::Free | Point::End | Point::Ended) => Trigger::Word,
@@ -176,8 +221,8 @@ mod tests {
         let rows = rows();
         let names: BTreeSet<String> = rows.iter().map(Row::name).collect();
         assert_eq!(names.len(), rows.len());
-        for row in &rows[1..] {
-            let same = rows.iter().filter(|r| (r.what, r.point, r.tcp) == (row.what, row.point, row.tcp));
+        for row in rows[1..].iter().filter(|row| !matches!(row.point, Point::Server(_))) {
+            let same = rows.iter().filter(|r| (r.what, r.point, r.by) == (row.what, row.point, row.by));
             let expected = if row.point == Point::Starting("board") { 2 } else { PES as usize };
             assert_eq!(same.count() - usize::from(row.point == Point::Nowhere), expected, "{}", row.name());
         }

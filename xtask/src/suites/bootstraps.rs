@@ -166,74 +166,7 @@ fn without_launcher(tally: &mut Tally, programs: &Path, pes: u32) -> Result<()> 
 /// What cannot work says so, soon, and never is each process PE 0.
 fn refusals(tally: &mut Tally, programs: &Path, rings: &[PathBuf; 2]) -> Result<()> {
     let ring = programs.join("ring-shift");
-    let soon = ("OXSHMEM_JOIN_DEADLINE", "3s");
-    let cases: &[(&str, &[&str], &[(&str, &str)], &[&str])] = &[
-        (
-            "mpirun without the PMIx library",
-            OPEN_MPI,
-            &[("OXSHMEM_PMIX", "/nonexistent/libpmix.so")],
-            &["the PMIx library cannot be loaded", "libpmix2", "/nonexistent/libpmix.so"],
-        ),
-        (
-            "mpirun and OXSHMEM_PES",
-            OPEN_MPI,
-            &[("OXSHMEM_PES", "2")],
-            &["OXSHMEM_PES=2 and OMPI_COMM_WORLD_SIZE=3"],
-        ),
-        (
-            "mpirun and torchrun's variables of another job",
-            OPEN_MPI,
-            &[
-                ("RANK", "0"),
-                ("LOCAL_RANK", "0"),
-                ("WORLD_SIZE", "2"),
-                ("MASTER_ADDR", "127.0.0.1"),
-                ("MASTER_PORT", "1"),
-            ],
-            &["WORLD_SIZE=2 and OMPI_COMM_WORLD_SIZE=3 contradict each other", "OXSHMEM_BOOTSTRAP"],
-        ),
-        ("mpirun, PE 2 on another host", OPEN_MPI, &[("OXSHMEM_FAULT", "elsewhere:2")], HOSTS),
-        ("mpiexec, PE 2 on another host", MPICH, &[("OXSHMEM_FAULT", "elsewhere:2")], HOSTS),
-        (
-            "mpirun, PE 1 killed before the fence",
-            OPEN_MPI,
-            &[("OXSHMEM_FAULT", "told:1"), soon],
-            &["signal 9"],
-        ),
-        (
-            "mpirun, PE 1 killed after the fence",
-            OPEN_MPI,
-            &[("OXSHMEM_FAULT", "fenced:1"), soon],
-            &["signal 9"],
-        ),
-        (
-            "mpirun, PE 0 killed before it connects",
-            OPEN_MPI,
-            &[("OXSHMEM_FAULT", "start:0"), soon],
-            &["signal 9"],
-        ),
-        (
-            "mpirun, PE 2 killed when it has connected",
-            OPEN_MPI,
-            &[("OXSHMEM_FAULT", "connected:2"), soon],
-            &[],
-        ),
-        ("mpiexec, PE 1 killed before the fence", MPICH, &[("OXSHMEM_FAULT", "told:1"), soon], &[]),
-        ("mpiexec, PE 1 killed after the fence", MPICH, &[("OXSHMEM_FAULT", "fenced:1"), soon], &[]),
-        (
-            "mpiexec and PMIx forced",
-            MPICH,
-            &[("OXSHMEM_BOOTSTRAP", "pmix")],
-            &["OXSHMEM_BOOTSTRAP=pmix", "PMIX_NAMESPACE"],
-        ),
-        (
-            "mpirun and PMI forced",
-            OPEN_MPI,
-            &[("OXSHMEM_BOOTSTRAP", "pmi")],
-            &["OXSHMEM_BOOTSTRAP=pmi", "PMI_FD"],
-        ),
-    ];
-    for &(name, words, variables, says) in cases {
+    for &(name, words, variables, says) in CASES {
         let mut command = Launcher { name, words, variables: &[] }.command(3, &ring, &["10"]);
         command.envs(variables.iter().copied());
         tally.refused(name, command, says)?;
@@ -252,6 +185,65 @@ fn refusals(tally: &mut Tally, programs: &Path, rings: &[PathBuf; 2]) -> Result<
     }
     Ok(())
 }
+
+/// A name, a launcher's words, variables, and what must be said.
+type Case =
+    (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)], &'static [&'static str]);
+
+const SOON: (&str, &str) = ("OXSHMEM_JOIN_DEADLINE", "3s");
+
+/// Three processes each.
+const CASES: &[Case] = &[
+    (
+        "mpirun without the PMIx library",
+        OPEN_MPI,
+        &[("OXSHMEM_PMIX", "/nonexistent/libpmix.so")],
+        &["the PMIx library cannot be loaded", "libpmix2", "/nonexistent/libpmix.so"],
+    ),
+    (
+        "mpirun and OXSHMEM_PES",
+        OPEN_MPI,
+        &[("OXSHMEM_PES", "2")],
+        &["OXSHMEM_PES=2 and OMPI_COMM_WORLD_SIZE=3"],
+    ),
+    (
+        "mpirun and torchrun's variables of another job",
+        OPEN_MPI,
+        &[
+            ("RANK", "0"),
+            ("LOCAL_RANK", "0"),
+            ("WORLD_SIZE", "2"),
+            ("MASTER_ADDR", "127.0.0.1"),
+            ("MASTER_PORT", "1"),
+        ],
+        &["WORLD_SIZE=2 and OMPI_COMM_WORLD_SIZE=3 contradict each other", "OXSHMEM_BOOTSTRAP"],
+    ),
+    ("mpirun, PE 2 on another host", OPEN_MPI, &[("OXSHMEM_FAULT", "elsewhere:2")], HOSTS),
+    ("mpiexec, PE 2 on another host", MPICH, &[("OXSHMEM_FAULT", "elsewhere:2")], HOSTS),
+    ("mpirun, PE 1 killed before the fence", OPEN_MPI, &[("OXSHMEM_FAULT", "told:1"), SOON], &["signal 9"]),
+    ("mpirun, PE 1 killed after the fence", OPEN_MPI, &[("OXSHMEM_FAULT", "fenced:1"), SOON], &["signal 9"]),
+    (
+        "mpirun, PE 0 killed before it connects",
+        OPEN_MPI,
+        &[("OXSHMEM_FAULT", "start:0"), SOON],
+        &["signal 9"],
+    ),
+    ("mpirun, PE 2 killed when it has connected", OPEN_MPI, &[("OXSHMEM_FAULT", "connected:2"), SOON], &[]),
+    ("mpiexec, PE 1 killed before the fence", MPICH, &[("OXSHMEM_FAULT", "told:1"), SOON], &[]),
+    ("mpiexec, PE 1 killed after the fence", MPICH, &[("OXSHMEM_FAULT", "fenced:1"), SOON], &[]),
+    (
+        "mpiexec and PMIx forced",
+        MPICH,
+        &[("OXSHMEM_BOOTSTRAP", "pmix")],
+        &["OXSHMEM_BOOTSTRAP=pmix", "PMIX_NAMESPACE"],
+    ),
+    (
+        "mpirun and PMI forced",
+        OPEN_MPI,
+        &[("OXSHMEM_BOOTSTRAP", "pmi")],
+        &["OXSHMEM_BOOTSTRAP=pmi", "PMI_FD"],
+    ),
+];
 
 const HOSTS: &[&str] =
     &["the job has processes on other hosts (PE 2 runs on elsewhere (boot e15e", "PE 0 on "];
@@ -303,6 +295,7 @@ fn mpi_ring(checkout: &Checkout, which: &str) -> Result<PathBuf> {
         &mut cargo(&["build", "--locked", "--examples"]),
         &format!("building oxshmem-mpi with {which}"),
     )?;
+    process::output(&mut cargo(&["test", "--locked", "--lib"]))?;
     let own = target.join(format!("mpi-ring.{which}"));
     fs::copy(target.join("debug/examples/mpi-ring"), &own).context("cargo built no mpi-ring")?;
     Ok(own)

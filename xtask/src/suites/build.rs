@@ -8,12 +8,15 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::{Bench, Outcome};
+use crate::checkout;
 use crate::doctor::RUST_VERSION;
 use crate::licences;
 use crate::process::{self, pass_through};
 
 pub(super) fn format(bench: &Bench) -> Result<Outcome> {
     pass_through(bench.cargo().args(["fmt", "--all", "--check"]))?;
+    let apart = bench.checkout.root.join("bootstrap-mpi");
+    pass_through(checkout::cargo_in(&apart).args(["fmt", "--check"]))?;
     Ok(Outcome::Passed(String::new()))
 }
 

@@ -77,3 +77,9 @@ impl From<std::io::Error> for Error {
         Self::other(error)
     }
 }
+
+impl From<crate::bootstrap::BadUniqueId> for Error {
+    fn from(error: crate::bootstrap::BadUniqueId) -> Self {
+        Self::other(error)
+    }
+}

@@ -1,8 +1,8 @@
 //! The kernel's context: who this PE is and how it reaches the others. The first parameter of every kernel,
 //! a `Copy` value passed by value everywhere.
 
-use crate::abi::{ContextAbi, control};
-use crate::team::Team;
+use crate::abi::{ContextAbi, teams};
+use crate::meeting::Meeting;
 
 /// The context of a kernel that only initiates: put, get, atomic, signal, fence, quiet.
 ///
@@ -45,26 +45,6 @@ pub trait Context: Copy + sealed::Sealed {
     #[inline(always)]
     fn named(self, pe: u32) -> u32 {
         if pe < self.pes() { self.world_pe(pe) } else { pe }
-    }
-}
-
-/// Where the PEs of a context meet, and who this one is among them.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct Meeting {
-    /// This PE's number.
-    pub(crate) me: u32,
-    pub(crate) team: Team,
-    pub(crate) channel: u32,
-}
-
-impl Meeting {
-    /// Heap offset of the channel's epoch.
-    #[inline(always)]
-    pub(crate) fn words(self) -> u64 {
-        control::TEAMS
-            + control::TEAM_STRIDE * self.team.slot()
-            + control::TEAM_CHANNEL * u64::from(self.channel)
     }
 }
 
@@ -116,7 +96,7 @@ impl Context for Shmem {
     }
     #[inline(always)]
     fn meeting(self) -> Meeting {
-        Meeting { me: self.abi.my_pe, team: Team::WORLD, channel: 0 }
+        Meeting { me: self.abi.my_pe, team: teams::WORLD.into(), channel: 0 }
     }
 }
 

@@ -38,6 +38,7 @@ mod fault;
 pub mod global;
 pub mod launch;
 pub mod local;
+mod meeting;
 pub mod order;
 pub mod peer;
 mod poll;

@@ -19,7 +19,8 @@
 use crate::abi::{Operation, control};
 use crate::arch::{bulk, order};
 use crate::barrier::{BarrierRound, Words, pes_barrier};
-use crate::context::{Context, MayWait, Meeting};
+use crate::context::{Context, MayWait};
+use crate::meeting::Meeting;
 use crate::poll::Polled;
 use crate::scope::{Scope, Scoped};
 use crate::seam;

@@ -2,7 +2,7 @@
 //! device it is nothing.
 
 use crate::abi::Operation;
-use crate::context::Meeting;
+use crate::meeting::Meeting;
 use crate::together::Together;
 
 /// Enters an operation. `bytes` is what the whole scope moves.
@@ -68,7 +68,7 @@ pub(crate) fn tested(_: bool) {}
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) fn collective(operation: Operation, meeting: Meeting, begins: bool) {
     if let Some(checked) = crate::arch::host::hooks::current().checked() {
-        checked.collective(operation, (meeting.team.to_bits(), meeting.channel), begins);
+        checked.collective(operation, (meeting.team, meeting.channel), begins);
     }
 }
 

@@ -7,9 +7,10 @@
 
 use crate::abi::{Cause, Operation, TeamAbi, control, teams};
 use crate::arch::{V16, Word};
-use crate::context::{Collective, Context, KernelContext, MayWait, Meeting, Shmem, sealed};
+use crate::context::{Collective, Context, KernelContext, MayWait, Shmem, sealed};
 use crate::fault::{Fault, fail};
 use crate::launch::{Arg, KernelParam, Named};
+use crate::meeting::Meeting;
 use crate::seam;
 use crate::together::Together;
 
@@ -273,7 +274,7 @@ impl<C: KernelContext> Context for OnTeam<C> {
     }
     #[inline(always)]
     fn meeting(self) -> Meeting {
-        Meeting { me: self.my_pe, team: self.team, channel: self.channel }
+        Meeting { me: self.my_pe, team: self.team.to_bits(), channel: self.channel }
     }
 }
 

@@ -2,9 +2,7 @@
 
 use super::choose::Agents;
 use super::clock::Who;
-use super::finding::{Finding, Kind};
-use super::hash::mix;
-use super::hosts::Hosts;
+use super::finding::{Finding, Kind, Waiter};
 use super::know::Know;
 use super::run::Run;
 use crate::device::DeviceShared;
@@ -29,14 +27,14 @@ pub(super) struct Known {
     pub(super) worker: u32,
     pub(super) id: ThreadId,
     /// Where it stands among those that can run.
-    at: u32,
+    pub(super) at: u32,
     /// When its wait ends, if it polls.
     pub(super) until: Option<u64>,
     /// Whether it has come to no operation since it started or met others: what it does until then concerns nobody else.
-    fresh: bool,
+    pub(super) fresh: bool,
 }
 
-const NOWHERE: u32 = u32::MAX;
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +45,55 @@ pub(crate) enum End {
     Stopped,
     /// A search has met this state before.
     Cut,
+}
+
+/// Host threads, if there are any.
+pub(crate) trait Hosts: Debug {
+    /// Does what hosts have asked for since the last call.
+    fn take_in(&mut self, engine: &mut Engine);
+    /// How many can go on, if so much has [happened](Engine::happened).
+    fn ready(&self, happened: u64) -> u32;
+    /// Whether any asks something, and goes on only when something has happened.
+    fn ask(&self) -> bool;
+    /// Lets the `n`-th of those that can go on run until it waits. Whether it did anything but ask.
+    fn run(&mut self, n: u32, engine: &mut Engine) -> bool;
+    /// Whether any is left.
+    fn left(&self) -> bool;
+    /// Whether one may do something though none is ready. Waits a moment for it.
+    fn may_return(&self) -> bool;
+    /// What the launch with this ticket knows at its start, and where it was made.
+    fn past(&self, ticket: u64) -> Option<(Know, &'static Location<'static>)>;
+    /// Those who wait, for a report.
+    fn waiting(&self) -> Vec<Waiter>;
+}
+
+/// No hosts.
+#[derive(Debug)]
+pub(crate) struct Alone;
+
+impl Hosts for Alone {
+    fn take_in(&mut self, _: &mut Engine) {}
+    fn ready(&self, _: u64) -> u32 {
+        0
+    }
+    fn ask(&self) -> bool {
+        false
+    }
+    fn run(&mut self, _: u32, _: &mut Engine) -> bool {
+        false
+    }
+    fn left(&self) -> bool {
+        false
+    }
+    fn may_return(&self) -> bool {
+        false
+    }
+    fn past(&self, _: u64) -> Option<(Know, &'static Location<'static>)> {
+        None
+    }
+    fn waiting(&self) -> Vec<Waiter> {
+        Vec::new()
+    }
 }
 
 /// All devices of a checked run.
@@ -67,7 +114,7 @@ pub(crate) struct Engine {
     pub(super) happened: u64,
     freed: Vec<ThreadId>,
     /// Threads that may be fresh.
-    fresh: Vec<Who>,
+    pub(super) fresh: Vec<Who>,
     /// The run need not go on.
     cut: bool,
     /// The line of launches that no host made.
@@ -316,22 +363,6 @@ impl Engine {
         }
     }
 
-    /// In a search, lets the fresh threads come to their next operation, which is no choice. Whether there was one.
-    fn bring_up(&mut self) -> bool {
-        if !self.state().choose.searches() {
-            self.fresh.clear();
-            return false;
-        }
-        while let Some(who) = self.fresh.pop() {
-            let Some(Some(known)) = self.known.get(who as usize).copied() else { continue };
-            if known.fresh && known.at != NOWHERE {
-                self.step(who);
-                return true;
-            }
-        }
-        false
-    }
-
     /// What happens next, numbered among all that could if no PE were starved.
     fn choose(&self, agents: Agents, starved: Option<u32>) -> u32 {
         let mut run = self.state();
@@ -367,33 +398,8 @@ impl Engine {
         }
     }
 
-    /// Whether a search has not met this state before.
-    fn goes_on(&self, agents: Agents) -> bool {
-        let mut run = self.state();
-        if !run.choose.searches() || agents.threads + agents.updates <= 1 {
-            return true;
-        }
-        let mut state = run.memory ^ run.words.hash(|event| run.label(event));
-        for thread in run.threads.iter().flatten() {
-            let runs = self.known[thread.who as usize].map_or(0, |known| u64::from(known.at != NOWHERE));
-            let now = u64::from(run.phases[thread.who as usize >> 5]);
-            let promised = u64::from(thread.promised.is_some()) << 50 ^ thread.decided << 51;
-            let what = mix(u64::from(thread.who) ^ thread.log) ^ promised ^ thread.op.number << 2 ^ runs << 1;
-            let line = core::ptr::from_ref(thread.op.location).addr() as u64;
-            state = state.wrapping_add(mix(what ^ mix(now) ^ line ^ u64::from(thread.gone)));
-        }
-        for queue in run.updates.queues() {
-            let mut order = 1;
-            for update in queue {
-                order = mix(order ^ run.label(update.event) ^ update.number ^ update.sources() << 40);
-            }
-            state = state.wrapping_add(mix(order));
-        }
-        run.choose.is_new(state)
-    }
-
     /// Runs one thread.
-    fn step(&mut self, who: Who) {
+    pub(super) fn step(&mut self, who: Who) {
         let Some(Some(known)) = self.known.get(who as usize).copied() else { return };
         self.last = Some(who);
         if let Some(Some(known)) = self.known.get_mut(who as usize) {

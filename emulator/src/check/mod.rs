@@ -23,7 +23,7 @@
 //! | `judge` | whether two events conflict, and what that means |
 //! | `liveness`, `stuck` | who waits for what |
 //! | `actor`, `run` | threads and blocks; all of it together |
-//! | `hooks`, `engine`, `hosts` | the seam to the kernel; the loop; what it asks of host threads |
+//! | `hooks`, `engine`, `search` | the seam to the kernel; the loop; what a search does besides |
 //! | `minimise` | a failing schedule made smaller |
 //! | `machine`, `desk`, `baton` | checked machines for host programs, whose threads run one at a time |
 //! | `world`, `outcome` | [`World`]: checked runs without a host program |
@@ -41,7 +41,6 @@ mod event;
 mod finding;
 mod hash;
 mod hooks;
-mod hosts;
 mod judge;
 mod know;
 mod liveness;
@@ -54,6 +53,7 @@ mod outcome;
 mod places;
 mod report;
 pub(crate) mod run;
+mod search;
 mod shadow;
 mod sort;
 mod stuck;

@@ -1,9 +1,8 @@
 //! How a run ends badly: a thread that fails, a block that can never meet, and what is said when nothing can go on.
 
 use super::clock::Who;
-use super::engine::{Engine, Known};
+use super::engine::{Engine, Hosts, Known};
 use super::finding::{Finding, Kind};
-use super::hosts::Hosts;
 use crate::schedule::ThreadId;
 use crate::thread::Ended;
 use crate::thread::Trap;

@@ -1,9 +1,8 @@
 //! Checked runs of one kernel without a host program: for litmus tests and small kernels, many thousand runs a second.
 
 use super::choose::Chooser;
-use super::engine::{End, Engine};
+use super::engine::{Alone, End, Engine};
 use super::event::{INITIAL, NONE};
-use super::hosts::Alone;
 use super::minimise::minimise;
 use super::outcome::{Outcomes, Registers, Search, WorldGrid};
 use super::places::Allocation;

@@ -192,7 +192,7 @@ type Case =
 
 const SOON: (&str, &str) = ("OXSHMEM_JOIN_DEADLINE", "3s");
 
-/// Three processes each.
+/// Three processes each. Of one that is killed its launcher may tell before the others can, in words of its own.
 const CASES: &[Case] = &[
     (
         "mpirun without the PMIx library",
@@ -220,14 +220,9 @@ const CASES: &[Case] = &[
     ),
     ("mpirun, PE 2 on another host", OPEN_MPI, &[("OXSHMEM_FAULT", "elsewhere:2")], HOSTS),
     ("mpiexec, PE 2 on another host", MPICH, &[("OXSHMEM_FAULT", "elsewhere:2")], HOSTS),
-    ("mpirun, PE 1 killed before the fence", OPEN_MPI, &[("OXSHMEM_FAULT", "told:1"), SOON], &["signal 9"]),
-    ("mpirun, PE 1 killed after the fence", OPEN_MPI, &[("OXSHMEM_FAULT", "fenced:1"), SOON], &["signal 9"]),
-    (
-        "mpirun, PE 0 killed before it connects",
-        OPEN_MPI,
-        &[("OXSHMEM_FAULT", "start:0"), SOON],
-        &["signal 9"],
-    ),
+    ("mpirun, PE 1 killed before the fence", OPEN_MPI, &[("OXSHMEM_FAULT", "told:1"), SOON], &[]),
+    ("mpirun, PE 1 killed after the fence", OPEN_MPI, &[("OXSHMEM_FAULT", "fenced:1"), SOON], &[]),
+    ("mpirun, PE 0 killed before it connects", OPEN_MPI, &[("OXSHMEM_FAULT", "start:0"), SOON], &[]),
     ("mpirun, PE 2 killed when it has connected", OPEN_MPI, &[("OXSHMEM_FAULT", "connected:2"), SOON], &[]),
     ("mpiexec, PE 1 killed before the fence", MPICH, &[("OXSHMEM_FAULT", "told:1"), SOON], &[]),
     ("mpiexec, PE 1 killed after the fence", MPICH, &[("OXSHMEM_FAULT", "fenced:1"), SOON], &[]),

@@ -85,6 +85,8 @@ enum Answer {
     Facts(Facts),
     NoLibrary(String),
     Done,
+    /// Some will not come to the fence.
+    NotAll,
     Text(String),
 }
 
@@ -150,7 +152,7 @@ fn make(call: Call, client: &mut Option<Client>, library: Option<&OsString>) -> 
     match call {
         Call::Start | Call::Finish => client.finish().map(|()| Answer::Done),
         Call::Put { key, value } => client.put(&key, &value).map(|()| Answer::Done),
-        Call::Fence => client.fence().map(|()| Answer::Done),
+        Call::Fence => client.fence().map(|all| if all { Answer::Done } else { Answer::NotAll }),
         Call::Get { of, key } => client.text(of, &key).map(Answer::Text),
     }
 }
@@ -175,9 +177,11 @@ impl Store for Server {
     }
 
     fn fence(&mut self, until: Instant) -> Result<bool, String> {
-        match self.done(Call::Fence, until) {
+        match self.call(Call::Fence, until) {
+            Ok(Answer::Done) => Ok(true),
+            Ok(_) => Ok(false),
             Err(why) if why == LATE => Ok(false),
-            other => other.map(|()| true),
+            Err(why) => Err(why),
         }
     }
 

@@ -12,6 +12,8 @@ pub(super) const JOB: u32 = u32::MAX - 1;
 /// `PMIX_GLOBAL`: for all processes.
 const GLOBAL: u8 = 3;
 const SUCCESS: c_int = 0;
+/// `PMIX_ERR_PARTIAL_SUCCESS`.
+const PARTIAL_SUCCESS: c_int = -52;
 
 /// `pmix_proc_t`.
 #[repr(C)]
@@ -115,10 +117,13 @@ impl Client {
         self.check("PMIx_Commit", unsafe { (self.commit)() })
     }
 
-    /// Waits for all processes of the job.
-    pub(super) fn fence(&self) -> Result<(), String> {
+    /// Waits for all processes of the job; `false` if some have ended and will not come.
+    pub(super) fn fence(&self) -> Result<bool, String> {
         // SAFETY: no list of processes means all of the job's; no information is passed.
-        self.check("PMIx_Fence", unsafe { (self.fence)(null(), 0, null(), 0) })
+        match unsafe { (self.fence)(null(), 0, null(), 0) } {
+            PARTIAL_SUCCESS => Ok(false),
+            code => self.check("PMIx_Fence", code).map(|()| true),
+        }
     }
 
     /// The text that a process has put.

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use crate::arch::Arch;
 use crate::error::Error;
 use crate::process;
-use crate::versions::tried_versions;
 pub use crate::versions::{HOW_TO_GET_ONE, TRIED, Tried};
+use crate::versions::{too_old, tried_versions};
 
 /// The target that kernels are compiled for.
 pub const TARGET: &str = "nvptx64-nvidia-cuda";
@@ -175,6 +175,9 @@ fn examine(origin: Origin, rustc: &Path) -> Result<Toolchain, String> {
     let version = verbose.lines().next().unwrap_or_default().to_owned();
     let release = field("release:").ok_or("`rustc -vV` names no release")?;
     let llvm = field("LLVM version:").ok_or("it has no LLVM")?;
+    if let Some(why) = too_old(&release) {
+        return Err(why);
+    }
 
     let sysroot = PathBuf::from(ask(&["--print", "sysroot"])?.trim());
     let source = sysroot.join("lib/rustlib/src/rust");

@@ -82,8 +82,9 @@ impl DeviceShared {
             return Err(Error::Stopped { device: self.index, reason: reason.clone() });
         }
         arrivals.launches.push_back(launch);
-        self.clock.set_busy(self.index);
         self.news.store(true, Ordering::Release);
+        // Last: a worker that sees this epoch sees the launch, too.
+        self.clock.set_busy(self.index);
         drop(arrivals);
         self.clock.wake(self.index);
         Ok(())
@@ -208,5 +209,60 @@ impl Device {
     /// What the device has done. Exact once the streams asked about are synchronised.
     pub fn statistics(&self) -> Statistics {
         *self.shared.statistics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Launch;
+    use std::hint::spin_loop;
+
+    fn submission(config: &MachineConfig) -> Submission {
+        let launch = Launch {
+            name: "nothing",
+            grid: [1; 3],
+            block: [1; 3],
+            shared_bytes: 0,
+            collective: false,
+            // SAFETY: integers only, for which all zero is right; nobody runs it.
+            context: unsafe { std::mem::zeroed() },
+            site: None,
+            run: Box::new(|_| ()),
+        };
+        let stacks = launch.stacks(config).unwrap();
+        Submission { stream: Arc::default(), launch, stacks, ticket: 0, after: None }
+    }
+
+    #[test]
+    fn whoever_sees_the_epoch_of_a_launch_sees_the_launch() {
+        const LAUNCHES: u64 = 20_000;
+        let config = Arc::new(MachineConfig::default());
+        let clock = Arc::new(Clock::new(&config));
+        let device = DeviceShared::new(0, config.clone(), clock.clone(), Arc::default(), 1 << 20, None);
+        let (taken, mut epoch, mut missed) = (AtomicU64::new(0), clock.epoch(), 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for taking in 1..=LAUNCHES {
+                    while clock.epoch() == epoch {
+                        spin_loop();
+                    }
+                    epoch = clock.epoch();
+                    let mut news = device.news();
+                    missed += u64::from(news.is_none());
+                    while news.is_none() {
+                        news = device.news();
+                    }
+                    taken.store(taking, Ordering::Release);
+                }
+            });
+            for before in 0..LAUNCHES {
+                while taken.load(Ordering::Acquire) < before {
+                    spin_loop();
+                }
+                device.submit(submission(&config)).unwrap();
+            }
+        });
+        assert_eq!(missed, 0);
     }
 }

@@ -154,6 +154,8 @@ impl Worker {
         let longest = if outside { LONGEST_SLEEP_OUTSIDE } else { LONGEST_SLEEP };
         let (mut unpublished, mut dirty, mut carry, mut idle_passes) = (0, false, 0, 0u32);
         loop {
+            // Before the launches are taken: one that comes later makes this epoch an old one, and the pass is not clean.
+            let epoch = clock.epoch();
             match device.news() {
                 Some(News::Stop(reason)) => return reason,
                 Some(News::Launches(launches)) => launches.into_iter().for_each(|l| self.enqueue(l)),
@@ -170,7 +172,6 @@ impl Worker {
                 }
                 continue;
             }
-            let epoch = clock.epoch();
             let jump = clock.jump_of(index);
             self.current.now.set(clock.now());
             self.current.refresh();

@@ -78,6 +78,12 @@ pub mod teams {
     /// Size of the table in bytes.
     pub const BYTES: u64 = SLOTS as u64 * size_of::<TeamAbi>() as u64;
 
+    /// The slot of a team's handle, as a number.
+    #[inline(always)]
+    pub const fn slot(handle: u64) -> u64 {
+        handle & (SLOTS as u64 - 1)
+    }
+
     /// The entry of a slot that no team of this PE has.
     pub const EMPTY: TeamAbi =
         TeamAbi { my_pe: NO_MEMBER, n_pes: 0, start: 0, stride: 1, list: 0, handle: NONE as u64 };
@@ -127,6 +133,12 @@ pub mod control {
     pub const TEAM_CHANNEL: u64 = 128;
     /// Bytes from one team's words to the next one's.
     pub const TEAM_STRIDE: u64 = TEAM_CHANNEL * TEAM_CHANNELS as u64;
+
+    /// Offset of the words of the team with this handle.
+    #[inline(always)]
+    pub const fn team_words(handle: u64) -> u64 {
+        TEAMS + TEAM_STRIDE * super::teams::slot(handle)
+    }
 }
 
 /// State of an [`ErrorRecord`]: nothing was written.

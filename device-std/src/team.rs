@@ -68,7 +68,7 @@ impl Team {
     #[doc(hidden)]
     #[inline(always)]
     pub const fn slot(self) -> u64 {
-        self.bits & (teams::SLOTS as u64 - 1)
+        teams::slot(self.bits)
     }
 }
 

@@ -59,12 +59,7 @@ pub fn integer<T: AtomicInteger + Send>(
         op::FETCH_OR => old = Some(thread.atomic_fetch_or(word, value, pe)),
         _ => old = Some(thread.atomic_fetch_xor(word, value, pe)),
     }
-    if let Some(old) = old {
-        shmem.local(before).set(0, old);
-    }
-    if complete != 0 {
-        thread.quiet();
-    }
+    conclude(shmem, old, before, complete);
 }
 
 /// As [`integer`](fn@integer), of a floating-point word: set, add, fetch, swap and fetch_add.
@@ -87,10 +82,16 @@ pub fn float<T: AtomicWord + Send>(
         op::SWAP => old = Some(thread.atomic_swap(word, value, pe)),
         _ => old = Some(thread.atomic_fetch_add(word, value, pe)),
     }
+    conclude(shmem, old, before, complete);
+}
+
+/// Leaves the value before, if there is one, and has the update done if that is asked for.
+#[inline(always)]
+fn conclude<T: AtomicWord>(shmem: Shmem, old: Option<T>, before: Global<[T]>, complete: u32) {
     if let Some(old) = old {
         shmem.local(before).set(0, old);
     }
     if complete != 0 {
-        thread.quiet();
+        shmem.thread().quiet();
     }
 }

@@ -311,9 +311,7 @@ impl Run {
         let told = message.clone();
         let thread = self.threads[who as usize].as_deref_mut().expect("a thread that was made");
         thread.stale |= back > 0;
-        if !thread.polled.contains(&address) {
-            thread.polled.push(address);
-        }
+        thread.looks_at(address);
         if !self.events.is_old(event) && !control {
             thread.hear(Heard { event, issued, message: told });
         }
@@ -436,10 +434,7 @@ impl Run {
         }
         let time = self.now(who);
         self.words.get(address).expect("it was made").newest().read_by(who, time);
-        let thread = self.thread_mut(who);
-        if !thread.polled.contains(&address) {
-            thread.polled.push(address);
-        }
+        self.thread_mut(who).looks_at(address);
         if acquires(order) {
             if let Some(before) = &before {
                 self.learn(who, before);

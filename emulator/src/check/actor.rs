@@ -98,6 +98,13 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
+    /// Remembers a word that it has looked at in its operation: a change of it may let the thread go on.
+    pub(crate) fn looks_at(&mut self, address: u64) {
+        if !self.polled.contains(&address) {
+            self.polled.push(address);
+        }
+    }
+
     /// Remembers a signal that it has seen.
     pub(crate) fn hear(&mut self, heard: Heard) {
         if self.heard.back().is_some_and(|last| last.event == heard.event) {

@@ -217,9 +217,9 @@ impl Engine {
                 }
             }
         }
-        let (woken, progress, met) = {
+        let (woken, progress, met, gives_up) = {
             let mut run = self.state();
-            (std::mem::take(&mut run.woken), run.progress, run.met)
+            (std::mem::take(&mut run.woken), run.progress, run.met, run.gives_up)
         };
         for who in woken {
             // It may have gone on since by another word.
@@ -227,7 +227,7 @@ impl Engine {
                 self.push(who);
             }
         }
-        if self.state().gives_up {
+        if gives_up {
             for who in 0..self.known.len() as Who {
                 if self.known[who as usize].is_some_and(|known| known.until.is_some()) {
                     self.push(who);

@@ -249,7 +249,7 @@ impl Run {
         }
     }
 
-    /// A thread begins a barrier of all PEs for its PE, or has passed it.
+    /// A thread begins a barrier of PEs for its PE, or has passed it: that of all PEs, or of a team and channel.
     pub(crate) fn collective(&mut self, who: Who, operation: Operation, at: (u64, u32), begins: bool) {
         let thread = self.thread(who);
         let (pe, location, pes) = (thread.pe as usize, thread.op.location, self.pes as usize);
@@ -313,9 +313,7 @@ impl Run {
             self.words.insert(address, Word::new(4, [0; 2], INITIAL));
         }
         let thread = self.thread_mut(who);
-        if !thread.polled.contains(&address) {
-            thread.polled.push(address);
-        }
+        thread.looks_at(address);
         let before = self.words.get(address).and_then(|word| word.newest().message.clone());
         if let Some(before) = &before {
             self.learn(who, before);

@@ -60,7 +60,7 @@ impl Pe {
         if handle.slot() < u64::from(teams::FIRST_FREE) {
             return Ok(());
         }
-        let at = self.base() + control::TEAMS + control::TEAM_STRIDE * handle.slot();
+        let at = self.base() + control::team_words(handle.to_bits());
         // SAFETY: in the own control area, which is mapped; no kernel of any PE uses a slot that no team has.
         unsafe { self.copies.write(at, &[0; control::TEAM_STRIDE as usize]) }
     }

@@ -1,12 +1,14 @@
 //! What do barriers of PEs complete, and who must come to them?
 
-use super::Shape;
 use super::shape::Verdict;
 use super::words::{BARRIER_AND_READ_X, NOTHING, Words};
+use super::{Kernel, Shape};
 use oxshmem_device::prelude::*;
+use oxshmem_device::{Scoped, Thread};
 use oxshmem_emulator::check::Kind::{
     CollectiveMismatch, CollectiveOverlap, DataRace, Deadlock, SignalOvertakesData,
 };
+use oxshmem_emulator::check::World;
 
 pub(super) const SHAPES: &[Shape] = &[
     Shape::new(
@@ -88,25 +90,7 @@ pub(super) const SHAPES: &[Shape] = &[
         "P0: put x@2=1; BAR{0,1} ‖ P1: BAR{0,1}; t:=!1@2 ‖ P2: W(t≥1); R x",
         3,
         Verdict::ok(&[&[1]]),
-        |w| {
-            let (x, t, r) = (w.data::<u32>("x", 1), w.signals("t", 1).at(0), w.registers(1));
-            let pair = w.team(&[0, 1]);
-            Box::new(move |shmem| match shmem.try_team(pair) {
-                None => {
-                    shmem.thread().wait_until(t, Cmp::Ge, 1);
-                    r.set(0, shmem.local(x).get(0).into());
-                }
-                Some(team) => {
-                    if team.my_pe() == 0 {
-                        shmem.thread().put(x, &[1], 2);
-                    }
-                    team.thread().team_barrier();
-                    if team.my_pe() == 1 {
-                        shmem.thread().signal(t, SignalOp::Set(1), 2);
-                    }
-                }
-            })
-        },
+        |w| put_meet_and_tell(w, |t| t.team_barrier()),
     ),
     Shape::new(
         (51, "s"),
@@ -114,25 +98,7 @@ pub(super) const SHAPES: &[Shape] = &[
         "P0: put x@2=1; SYN{0,1} ‖ P1: SYN{0,1}; t:=!1@2 ‖ P2: W(t≥1); R x",
         3,
         Verdict::race(&[DataRace, SignalOvertakesData], &[&[0], &[1]]).exact(),
-        |w| {
-            let (x, t, r) = (w.data::<u32>("x", 1), w.signals("t", 1).at(0), w.registers(1));
-            let pair = w.team(&[0, 1]);
-            Box::new(move |shmem| match shmem.try_team(pair) {
-                None => {
-                    shmem.thread().wait_until(t, Cmp::Ge, 1);
-                    r.set(0, shmem.local(x).get(0).into());
-                }
-                Some(team) => {
-                    if team.my_pe() == 0 {
-                        shmem.thread().put(x, &[1], 2);
-                    }
-                    team.thread().team_sync();
-                    if team.my_pe() == 1 {
-                        shmem.thread().signal(t, SignalOp::Set(1), 2);
-                    }
-                }
-            })
-        },
+        |w| put_meet_and_tell(w, |t| t.team_sync()),
     ),
     Shape::new(
         (55, ""),
@@ -175,3 +141,24 @@ pub(super) const SHAPES: &[Shape] = &[
     )
     .on(2, 1),
 ];
+
+/// PE 0 puts to PE 2, meets PE 1 by `meet`, and PE 1 tells PE 2, which reads.
+fn put_meet_and_tell(w: &mut World, meet: fn(Scoped<Thread, OnTeam<Collective>>)) -> Kernel {
+    let (x, t, r) = (w.data::<u32>("x", 1), w.signals("t", 1).at(0), w.registers(1));
+    let pair = w.team(&[0, 1]);
+    Box::new(move |shmem| match shmem.try_team(pair) {
+        None => {
+            shmem.thread().wait_until(t, Cmp::Ge, 1);
+            r.set(0, shmem.local(x).get(0).into());
+        }
+        Some(team) => {
+            if team.my_pe() == 0 {
+                shmem.thread().put(x, &[1], 2);
+            }
+            meet(team.thread());
+            if team.my_pe() == 1 {
+                shmem.thread().signal(t, SignalOp::Set(1), 2);
+            }
+        }
+    })
+}

@@ -12,12 +12,16 @@ use super::run::{Heard, Run};
 use super::sort::{acquires, copies, gets, how, non_blocking, puts, releases, strong};
 use super::updates::{Body, Piece, Update};
 use super::words::{How, Value, Word};
+use oxshmem_device::Together;
 use oxshmem_device::abi::{Operation, control};
 use oxshmem_device::hooks::{Access, Change};
 use std::rc::Rc;
 
 /// Most updates of one PE to another that are under way.
 const MOST_UNDER_WAY: usize = 192;
+
+/// Most bytes of a piece that room is made for before they are there.
+const MOST_ROOM: u64 = 4096;
 
 /// Reads memory as it is.
 pub(crate) fn raw(address: u64, bytes: u32) -> [u64; 2] {
@@ -187,7 +191,11 @@ impl Run {
             }
             return;
         }
-        let body = Body::Data(vec![Piece { address, bytes: new.to_vec(), source }]);
+        // What one thread copies is one piece mostly.
+        let room = if op.together == Together::OneThread { op.bytes.min(MOST_ROOM) as usize } else { 0 };
+        let mut first = Vec::with_capacity(room.max(new.len()));
+        first.extend_from_slice(new);
+        let body = Body::Data(vec![Piece { address, bytes: first, source }]);
         let after = if is_get { None } else { self.after(who, owner) };
         self.issue(who, target, event, after, know, is_get, body);
     }

@@ -3,6 +3,7 @@
 
 use super::clock::{Clock, Time, Who};
 use super::event::EventId;
+use super::judge::Known;
 use super::know::{Class, Know, Own};
 use core::panic::Location;
 use oxshmem_device::Together;
@@ -67,6 +68,7 @@ pub(crate) struct Thread {
     pub(super) ops: u64,
     pub(super) recent: [Option<Recent>; 4],
     pub(super) next_recent: usize,
+    pub(super) known: Known,
     pub(super) numbers: HashMap<u32, u32>,
     /// What relaxed reads brought, until a fence acquires it.
     pub(crate) read: Vec<(u64, Rc<Know>)>,

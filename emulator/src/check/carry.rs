@@ -206,6 +206,9 @@ impl Run {
 }
 
 fn joined(a: &Rc<Know>, b: &Rc<Know>) -> Rc<Know> {
+    if a.covers(b) {
+        return a.clone();
+    }
     let mut joined = (**a).clone();
     joined.join(b);
     Rc::new(joined)

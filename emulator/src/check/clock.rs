@@ -4,6 +4,7 @@
 //! that. A clock says of each warp up to which phase it knows all, and of single threads what it knows beyond. So it costs
 //! four bytes a warp, and what a barrier joins needs no word per thread.
 
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// A thread of the run: its warp's number times 32, and its lane. A host thread has a warp of its own.
@@ -25,7 +26,7 @@ pub(crate) struct Clock {
     /// By warp, from `from` on: everything of the phases below is known.
     base: Vec<u32>,
     /// Of single threads, in order: everything up to and with this time is known, beyond their warp's base.
-    more: Vec<(Who, Time)>,
+    more: SmallVec<[(Who, Time); 4]>,
 }
 
 pub(crate) fn warp_of(who: Who) -> usize {
@@ -76,7 +77,7 @@ impl Clock {
         }
         if self.base[at] < phase {
             self.base[at] = phase;
-            self.more.retain(|&(who, time)| warp_of(who) != warp || time.phase >= phase);
+            self.more.retain(|&mut (who, time)| warp_of(who) != warp || time.phase >= phase);
         }
     }
 
@@ -99,7 +100,7 @@ impl Clock {
             self.learn(who, time);
         }
         let mut more = std::mem::take(&mut self.more);
-        more.retain(|&(who, time)| self.base(warp_of(who)) <= time.phase);
+        more.retain(|&mut (who, time)| self.base(warp_of(who)) <= time.phase);
         self.more = more;
     }
 
@@ -114,14 +115,13 @@ impl Clock {
 
     /// Whether it knows all that `other` knows.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        let ahead = self.from.saturating_sub(other.from) as usize;
-        self.from >= other.from
-            && other
-                .base
-                .iter()
-                .enumerate()
-                .skip(ahead)
-                .all(|(at, &base)| self.base(other.from as usize + at) >= base)
+        let Some(ahead) = self.from.checked_sub(other.from) else { return false };
+        let theirs = other.base.get(ahead as usize..).unwrap_or_default();
+        let both = self.base.len().min(theirs.len());
+        // Without a way out in between it is done several at a time.
+        let behind = |behind: bool, (own, other): (&u32, &u32)| behind | (own < other);
+        !self.base.iter().zip(theirs).fold(false, behind)
+            && theirs[both..].iter().all(|&base| base == 0)
             && other.more.iter().all(|&(who, time)| self.knows(who, time))
     }
 }

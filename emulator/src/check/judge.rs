@@ -1,7 +1,7 @@
 //! Whether one event comes before another, and what it means if not.
 
 use super::clock::{Time, Who};
-use super::event::{Event, EventId, Events, NONE};
+use super::event::{Event, EventId, Events};
 use super::finding::{Finding, Kind};
 use super::know::{Class, Know, Part};
 use super::options::Profile;
@@ -55,6 +55,24 @@ pub(crate) fn ordered(
     }
 }
 
+/// Events that a thread was found to know to be over: it will know so for ever. A copy meets the same few again and again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    events: [EventId; 4],
+    next: usize,
+}
+
+impl Known {
+    fn has(&self, event: EventId) -> bool {
+        self.events.contains(&event)
+    }
+
+    fn add(&mut self, event: EventId) {
+        self.events[self.next] = event;
+        self.next = (self.next + 1) % self.events.len();
+    }
+}
+
 /// Collects what an access meets.
 struct Meeting<'a> {
     profile: Profile,
@@ -62,18 +80,22 @@ struct Meeting<'a> {
     threads: &'a [Option<Box<Thread>>],
     observer: Observer<'a>,
     strong: u8,
-    last: (EventId, bool),
+    /// What the observer is known to know, so far.
+    known: Known,
     conflicts: Vec<(EventId, u64)>,
     unwritten: Option<u64>,
 }
 
 impl Judge for Meeting<'_> {
     fn ordered(&mut self, before: EventId) -> bool {
-        if self.last.0 != before {
-            let ordered = ordered(self.profile, self.events, self.threads, before, self.observer);
-            self.last = (before, ordered);
+        if self.known.has(before) {
+            return true;
         }
-        self.last.1
+        let ordered = ordered(self.profile, self.events, self.threads, before, self.observer);
+        if ordered {
+            self.known.add(before);
+        }
+        ordered
     }
 
     fn conflict(&mut self, before: EventId, address: u64) {
@@ -102,6 +124,8 @@ impl Run {
     ) {
         let Event { who, time, writes, strong, .. } = *self.events.get(event);
         let thread = self.threads[who as usize].as_deref().expect("a thread that was made");
+        // Else it is known to the access alone.
+        let keeps = know.is_none_or(|know| know.is(&thread.know));
         let know = know.unwrap_or(&thread.know);
         let mut meeting = Meeting {
             profile: self.profile,
@@ -109,12 +133,15 @@ impl Run {
             threads: &self.threads,
             observer: Observer { who, pe: thread.pe, time, know },
             strong,
-            last: (NONE, true),
+            known: thread.known,
             conflicts: Vec::new(),
             unwritten: None,
         };
         self.shadow.access((address, bytes), event, writes, copies, &mut meeting);
-        let Meeting { conflicts, unwritten, .. } = meeting;
+        let Meeting { conflicts, unwritten, known, .. } = meeting;
+        if keeps {
+            self.thread_mut(who).known = known;
+        }
         for (before, address) in conflicts {
             self.race(before, event, address);
         }

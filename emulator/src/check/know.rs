@@ -9,6 +9,7 @@
 //! | get | what a non-blocking get from `t` reads and writes | what is completed |
 
 use super::clock::{self, Clock, Time, Who};
+use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
 /// How an event becomes known to be over.
@@ -37,7 +38,7 @@ struct Arrived {
     unit: u32,
     target: u16,
     /// First and last of each range, in order.
-    ranges: Vec<(u32, u32)>,
+    ranges: SmallVec<[(u32, u32); 2]>,
 }
 
 /// Which updates are known to be over.
@@ -45,13 +46,15 @@ struct Arrived {
 pub(crate) struct Over {
     pes: u16,
     /// By class: see [`Over::at`].
-    classes: Vec<Rc<Clock>>,
-    own: Vec<Arrived>,
+    classes: SmallVec<[Rc<Clock>; FEW]>,
+    own: SmallVec<[Arrived; 1]>,
 }
 
 /// Clocks of a PE in [`Over`], and those besides.
 const OF_PE: usize = 4;
 const BESIDES: usize = 2;
+/// Clocks that lie in [`Over`] itself: those of a run of four PEs.
+const FEW: usize = OF_PE * 4 + BESIDES;
 
 /// A part of [`Over`].
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +77,7 @@ impl Over {
     pub(crate) fn new(pes: u32) -> Self {
         let nothing: Rc<Clock> = Rc::default();
         let count = OF_PE * pes as usize + BESIDES;
-        Self { pes: pes as u16, classes: vec![nothing; count], own: Vec::new() }
+        Self { pes: pes as u16, classes: smallvec![nothing; count], own: SmallVec::new() }
     }
 
     /// Everything is over that a clock knows.
@@ -122,7 +125,7 @@ impl Over {
         let at = match self.own.binary_search_by_key(&(unit, target), |a| (a.unit, a.target)) {
             Ok(at) => at,
             Err(at) => {
-                self.own.insert(at, Arrived { unit, target, ranges: Vec::new() });
+                self.own.insert(at, Arrived { unit, target, ranges: SmallVec::new() });
                 at
             }
         };
@@ -135,12 +138,19 @@ impl Over {
             last = last.max(ranges[to].1);
             to += 1;
         }
-        ranges.splice(from..to, [(first, last)]);
+        ranges.drain(from..to);
+        ranges.insert(from, (first, last));
     }
 
     fn covers(&self, other: &Self) -> bool {
-        let clocks = self.classes.iter().zip(&other.classes);
-        clocks.into_iter().all(|(own, other)| Rc::ptr_eq(own, other) || own.covers(other))
+        // Many parts share a clock.
+        let mut last: Option<(&Rc<Clock>, &Rc<Clock>)> = None;
+        let mut covers = |own, other| {
+            let again = last.is_some_and(|last| Rc::ptr_eq(last.0, own) && Rc::ptr_eq(last.1, other));
+            last = Some((own, other));
+            again || Rc::ptr_eq(own, other) || own.covers(other)
+        };
+        self.classes.iter().zip(&other.classes).all(|(own, other)| covers(own, other))
             && other.own.iter().all(|a| {
                 a.ranges.iter().all(|&(first, last)| {
                     let end = |number| Own { unit: a.unit, target: a.target, number };
@@ -207,6 +217,18 @@ impl Know {
         }
     }
 
+    /// Whether it knows all that `other` knows, as far as that can be told at once.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let done = match (&self.done, &other.done) {
+            (_, None) => true,
+            (Some(own), Some(other)) => Rc::ptr_eq(own, other),
+            (None, Some(_)) => false,
+        };
+        let issued = Rc::ptr_eq(&self.issued, &other.issued) || self.issued.covers(&other.issued);
+        let over = || Rc::ptr_eq(&self.over, &other.over) || self.over.covers(&other.over);
+        done && issued && over()
+    }
+
     /// Learns all that `other` knows.
     pub(crate) fn join(&mut self, other: &Self) {
         clock::join(&mut self.issued, &other.issued);
@@ -259,13 +281,13 @@ mod tests {
         for number in [1, 3, 2, 7] {
             know.receive(own(number));
         }
-        assert_eq!(know.over.own[0].ranges, [(1, 3), (7, 7)]);
+        assert_eq!(know.over.own[0].ranges[..], [(1, 3), (7, 7)]);
         assert!(know.over.has(own(2)) && !know.over.has(own(4)));
         let mut other = Know::new(2);
         other.receive(own(5));
         other.receive(own(4));
         other.join(&know);
-        assert_eq!(other.over.own[0].ranges, [(1, 5), (7, 7)]);
+        assert_eq!(other.over.own[0].ranges[..], [(1, 5), (7, 7)]);
         assert!(other.over.covers(&know.over) && !know.over.covers(&other.over));
     }
 

@@ -7,6 +7,7 @@ use super::clock::{Clock, Time, Who};
 use super::event::{Event, EventId, Events};
 use super::finding::{Finding, Kind, Place, Waiter};
 use super::hash::mix;
+use super::judge::Known;
 use super::know::{Class, Know, Over, Own};
 use super::options::Profile;
 use super::places::Places;
@@ -241,6 +242,7 @@ impl Run {
             ops: 0,
             recent: [None; 4],
             next_recent: 0,
+            known: Known::default(),
             numbers: HashMap::new(),
             read: Vec::new(),
             tested: Vec::new(),

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use xtask::checkout::Checkout;
 use xtask::runner::Part;
 use xtask::suites::{self, Options};
+use xtask::timeline::{self, Window};
 use xtask::{bundle, cost, demo, doctor, gpu, new, ptx, setup, speed};
 
 /// The project's own commands.
@@ -84,6 +85,25 @@ enum Task {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Draws a timeline that a run with `OXSHMEM_TRACE` has left, as SVG.
+    Timeline {
+        /// The timeline.
+        file: PathBuf,
+        /// The picture.
+        out: PathBuf,
+        /// From how many microseconds after its first event.
+        #[arg(long, value_name = "MICROSECONDS", default_value_t = 0.0)]
+        from: f64,
+        /// To how many, instead of its end.
+        #[arg(long, value_name = "MICROSECONDS")]
+        to: Option<f64>,
+        /// At most so many rows of blocks for each PE.
+        #[arg(long, default_value_t = 8)]
+        rows: usize,
+        /// Which run, if the program has several.
+        #[arg(long, default_value_t = 1)]
+        run: u64,
+    },
     /// Tells what this machine can do, what is missing and how to get it.
     Doctor {
         /// Fail if something needed is missing.
@@ -140,6 +160,9 @@ fn run(command: Task) -> Result<()> {
                 bail!("there is no device toolchain");
             }
             cost::cost(&checkout, nvcc.as_deref(), out.as_deref())
+        }
+        Task::Timeline { file, out, from, to, rows, run } => {
+            timeline::timeline(&file, &out, Window { from, to, rows, run })
         }
         Task::Doctor { strict } => {
             if !doctor::doctor() && strict {

@@ -229,6 +229,7 @@ pub mod launch {
     pub struct Module {
         pub package: &'static str,
         pub images: &'static [Image],
+        pub traced: &'static [Image],
         pub kernels: &'static [KernelInfo],
         pub missing: Option<&'static str>,
         pub toolchain: &'static str,

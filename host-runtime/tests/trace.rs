@@ -215,7 +215,10 @@ fn has_passes(events: &[Value], pes: &[u32], n: u32) {
             }
             let atomics = of_block(events, pe, "fetching atomic", block);
             let [atomic] = &atomics[..] else { panic!("{atomics:?}") };
-            assert_eq!((&atomic["args"]["peer"], &atomic["args"]["scope"]), (&before.into(), &"thread".into()));
+            assert_eq!(
+                (&atomic["args"]["peer"], &atomic["args"]["scope"]),
+                (&before.into(), &"thread".into())
+            );
             assert_eq!(of_block(events, pe, "quiet", block).len(), 1);
         }
         let on_device = |name| of(events, pe, name).filter(|event| event["cat"] == "device").count();
@@ -227,7 +230,10 @@ fn has_passes(events: &[Value], pes: &[u32], n: u32) {
         let operations = u64::from(BLOCKS) * (2 * ROUNDS + 2) + 1;
         assert_eq!(kernel["args"]["operations"], operations);
         let about = of(events, pe, "oxshmem_pe").next().unwrap();
-        assert_eq!((&about["args"]["operations"], &about["args"]["operations_dropped"]), (&operations.into(), &0.into()));
+        assert_eq!(
+            (&about["args"]["operations"], &about["args"]["operations_dropped"]),
+            (&operations.into(), &0.into())
+        );
         let (begin, end) = times(kernel);
         for event in events.iter().filter(|event| event["pid"] == pe && event["cat"] == "device") {
             let of_it = times(event);

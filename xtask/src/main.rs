@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use xtask::checkout::Checkout;
+use xtask::ptx::Shown;
 use xtask::runner::Part;
 use xtask::suites::{self, Options};
 use xtask::timeline::{self, Window};
@@ -75,6 +76,9 @@ enum Task {
         /// Count machine instructions too.
         #[arg(long)]
         sass: bool,
+        /// In the traced flavour instead.
+        #[arg(long)]
+        trace: bool,
     },
     /// Compares the instructions and registers of each operation with CUDA C++ written by hand.
     Cost {
@@ -147,12 +151,12 @@ fn run(command: Task) -> Result<()> {
             println!("made {}; run it: cd {} && OXSHMEM_PES=4 cargo run", name, folder.display());
             Ok(())
         }
-        Task::Ptx { packages, sass } => {
+        Task::Ptx { packages, sass, trace } => {
             let checkout = Checkout::find()?;
             if setup::device_toolchain(&checkout, false)?.is_none() {
                 bail!("there is no device toolchain");
             }
-            ptx::ptx(&checkout, &packages, sass).map(|_| ())
+            ptx::ptx(&checkout, &packages, Shown { sass, trace }).map(|_| ())
         }
         Task::Cost { nvcc, out } => {
             let checkout = Checkout::find()?;

@@ -119,7 +119,11 @@ fn axis(scale: &Scale, top: f64, bottom: f64) -> String {
 fn step(span: f64) -> f64 {
     let rough = span / STEPS;
     let power = 10f64.powf(rough.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| *step >= rough).unwrap_or(rough)
+    [1.0, 2.0, 5.0, 10.0]
+        .map(|factor| factor * power)
+        .into_iter()
+        .find(|step| *step >= rough)
+        .unwrap_or(rough)
 }
 
 /// The kinds side by side, and where the picture ends.
@@ -131,7 +135,8 @@ fn legend(kinds: &[Kind], y: f64) -> (String, f64) {
             (x, y) = (LABELS, y + ROW);
         }
         let colour = kind.colour;
-        let _ = writeln!(svg, "<rect x=\"{x}\" y=\"{y:.1}\" width=\"12\" height=\"{BAR}\" fill=\"{colour}\"/>");
+        let _ =
+            writeln!(svg, "<rect x=\"{x}\" y=\"{y:.1}\" width=\"12\" height=\"{BAR}\" fill=\"{colour}\"/>");
         text(&mut svg, (x + 16.0, y + BAR - 1.0), "label", kind.name);
         x += width;
     }

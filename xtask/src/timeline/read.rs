@@ -128,7 +128,8 @@ mod tests {
         assert_eq!(pe.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["", "block 0"]);
         let put = &pe.rows[1].events[0];
         assert_eq!((put.begin, put.end, put.more.as_str()), (0.5, 2.5, "peer 0"));
-        for (wrong, why) in [("{", "not JSON"), ("{}", "traceEvents"), (r#"{"traceEvents":[]}"#, "no run 1")] {
+        for (wrong, why) in [("{", "not JSON"), ("{}", "traceEvents"), (r#"{"traceEvents":[]}"#, "no run 1")]
+        {
             assert!(format!("{:#}", super::timeline(wrong, 1).unwrap_err()).contains(why));
         }
     }

@@ -1,5 +1,5 @@
 //! The record of an operation in a traced kernel: made when it is entered, finished when the guard is dropped, by the leader
-//! of its scope alone.
+//! of its scope alone; of what waits at grid scope by the leader of each block.
 //!
 //! On a device it is there only in the *traced flavour* of a module (`--cfg oxshmem_trace`, which a build script asks for by
 //! `oxshmem_builder::Builder::trace`). In any other the guard is a type without size and without a `Drop`, and nothing is
@@ -52,7 +52,7 @@ mod flavour {
             Self::begin(abi, (S::TOGETHER, operation), range, of.context.named(pe))
         }
 
-        /// Of an operation of a scope that names no other PE.
+        /// Of an operation of a scope that names no other PE: it may wait, so that at grid scope each block has one.
         #[inline(always)]
         pub(crate) fn here<S: Scope, C: Context>(
             of: Scoped<S, C>,
@@ -60,7 +60,7 @@ mod flavour {
             range: (u64, u64),
         ) -> Self {
             let abi = of.context.shmem().abi;
-            if abi.trace == 0 || !of.is_leader() {
+            if abi.trace == 0 || !of.scope.polls() {
                 return Self { record: 0 };
             }
             Self::begin(abi, (S::TOGETHER, operation), range, abi.my_pe)

@@ -81,18 +81,18 @@ fn bars(svg: &mut String, events: &[Event], scale: &Scale, y: f64, kinds: &mut V
             kinds.push(kind);
         }
         let (left, right) = (scale.x(event.begin.max(scale.from)), scale.x(event.end.min(scale.to)));
-        let right = right.max(left + THINNEST);
+        let drawn = right.max(left + THINNEST);
         match ends.iter_mut().find(|(of, _)| *of == kind) {
             Some((_, end)) if right < *end + NEAR => continue,
-            Some((_, end)) => *end = right,
-            None => ends.push((kind, right)),
+            Some((_, end)) => *end = drawn,
+            None => ends.push((kind, drawn)),
         }
         let said = escape(&format!("{}: {:.3} µs, {}", event.name, event.end - event.begin, event.more));
         // Writing to a String cannot fail, here and below.
         let _ = writeln!(
             svg,
             "<rect x=\"{left:.2}\" y=\"{y:.1}\" width=\"{:.2}\" height=\"{BAR}\" fill=\"{}\"><title>{said}</title></rect>",
-            right - left,
+            drawn - left,
             kind.colour
         );
     }

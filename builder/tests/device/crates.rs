@@ -157,6 +157,9 @@ pub unsafe extern "ptx-kernel" fn extra(p: *mut u32) { unsafe { *p = base::threa
 #[cfg(all(target_arch = "nvptx64", flavour))]
 #[unsafe(no_mangle)]
 pub unsafe extern "ptx-kernel" fn flavoured(p: *mut u32) { unsafe { *p = base::thread() } }
+#[cfg(all(target_arch = "nvptx64", oxshmem_trace))]
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn traced(p: *mut u32) { unsafe { *p = base::thread() } }
 "#;
 
 const BROKEN: &str = r#"

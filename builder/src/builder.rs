@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::arch::Arch;
-use crate::compile::Nested;
+use crate::compile::{Compiled, Nested};
 use crate::embed;
 use crate::error::Error;
 use crate::lint;
@@ -25,6 +25,9 @@ use crate::toolchain::{self, HOW_TO_GET_ONE, Toolchain};
 /// The architectures that are built when none is named: newer GPUs run the newest of them too.
 const DEFAULT_ARCHS: &[&str] = &["sm_80", "sm_90"];
 
+/// What tells device-std and the kernels that they are compiled in the traced flavour.
+const TRACED: &str = "--cfg=oxshmem_trace";
+
 /// The variables that change what a build does.
 const VARIABLES: &[&str] =
     &["OXSHMEM_RUSTC", "OXSHMEM_CARGO", "OXSHMEM_PTX", "OXSHMEM_PTXAS", "OXSHMEM_CACHE", "DOCS_RS"];
@@ -38,6 +41,7 @@ pub struct Builder {
     package: Option<PathBuf>,
     archs: Vec<String>,
     debug: bool,
+    trace: bool,
     copy_to: Option<PathBuf>,
     flags: Vec<String>,
     features: Option<Vec<String>>,
@@ -56,6 +60,8 @@ pub struct Built {
     pub toolchain: String,
     /// One per architecture, in the order in which they were built.
     pub images: Vec<Image>,
+    /// The same in the traced flavour, if that was asked for.
+    pub traced: Vec<Image>,
     /// The local files on which the result depends.
     pub inputs: Vec<PathBuf>,
     /// What the user should know, one sentence each.
@@ -105,6 +111,7 @@ impl Builder {
             package: None,
             archs: Vec::new(),
             debug: false,
+            trace: false,
             copy_to: None,
             flags: Vec::new(),
             features: None,
@@ -134,6 +141,14 @@ impl Builder {
     /// Whether the PTX names source lines, for profilers and `ptxas --generate-line-info`. Code stays the same.
     pub fn debug(mut self, lines: bool) -> Self {
         self.debug = lines;
+        self
+    }
+
+    /// Also builds the traced flavour, whose kernels record their operations when a run has `OXSHMEM_TRACE`: for each
+    /// architecture a second image, which takes as long to build and as much room again. The plain images stay as they
+    /// are.
+    pub fn trace(mut self) -> Self {
+        self.trace = true;
         self
     }
 
@@ -278,7 +293,7 @@ impl Builder {
             }
         }
         let outer = place::outer_workspace(manifest, target);
-        let nested = Nested {
+        let mut nested = Nested {
             toolchain,
             manifest,
             outer: outer.as_ref(),
@@ -286,12 +301,13 @@ impl Builder {
             out,
             features,
             debug: self.debug,
-            flags: &self.flags,
+            flags: self.flags.clone(),
         };
         let mut built = Built {
             package: manifest.package.clone(),
             toolchain: toolchain.version.clone(),
             images: Vec::new(),
+            traced: Vec::new(),
             inputs: vec![toolchain.rustc.clone()],
             warnings: toolchain.warning().into_iter().collect(),
         };
@@ -306,10 +322,19 @@ impl Builder {
                     archs.push(needed);
                 }
             }
-            let image =
-                self.finish(manifest, out, &arch, &compiled.ptx, compiled.seconds, &mut built.warnings)?;
-            built.images.push(image);
+            let path = out.join(format!("{}.{arch}.ptx", manifest.library));
+            built.images.push(self.finish(manifest, path, &arch, &compiled, &mut built.warnings)?);
             built.inputs.extend(compiled.inputs);
+        }
+        if self.trace {
+            nested.flags.push(TRACED.into());
+            for arch in &archs {
+                let sysroot = sysroot::ensure(toolchain, arch, &target.join("cache"), &self.progress)?;
+                (self.progress)(&format!("compiling `{}` for {arch}, traced", manifest.package));
+                let compiled = nested.compile(&sysroot, arch)?;
+                let path = out.join(format!("{}.{arch}.traced.ptx", manifest.library));
+                built.traced.push(self.finish(manifest, path, arch, &compiled, &mut built.warnings)?);
+            }
         }
         built.inputs.sort();
         built.inputs.dedup();
@@ -321,14 +346,12 @@ impl Builder {
     fn finish(
         &self,
         manifest: &Manifest,
-        out: &Path,
+        path: PathBuf,
         arch: &Arch,
-        raw: &str,
-        seconds: f64,
+        compiled: &Compiled,
         warnings: &mut Vec<String>,
     ) -> Result<Image, Error> {
-        let (ptx, markers) = pass::apply(raw, arch)?;
-        let path = out.join(format!("{}.{arch}.ptx", manifest.library));
+        let (ptx, markers) = pass::apply(&compiled.ptx, arch)?;
         fs::write(&path, &ptx).map_err(|e| Error::io("write", &path, e))?;
         let findings = lint::check(&ptx, &markers);
         if !findings.is_empty() {
@@ -347,7 +370,7 @@ impl Builder {
                 symbol: entry.name.clone(),
             })
             .collect();
-        Ok(Image { arch: arch.clone(), path, ptx, kernels, seconds })
+        Ok(Image { arch: arch.clone(), path, ptx, kernels, seconds: compiled.seconds })
     }
 
     #[expect(clippy::type_complexity, reason = "two maps by kernel, used once")]

@@ -66,7 +66,7 @@ pub(crate) struct Nested<'a> {
     /// The package's features; `None` for its defaults.
     pub features: Option<&'a [String]>,
     pub debug: bool,
-    pub flags: &'a [String],
+    pub flags: Vec<String>,
 }
 
 /// What it brought.

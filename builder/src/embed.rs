@@ -36,23 +36,27 @@ fn put(folder: &Path, text: &str) -> Result<(), Error> {
 
 fn missing(package: &str, why: &str) -> String {
     format!(
-        "Module {{ package: {package:?}, images: &[], kernels: &[], missing: Some({why:?}), toolchain: \"none\" }}\n"
+        "Module {{ package: {package:?}, images: &[], traced: &[], kernels: &[], missing: Some({why:?}), toolchain: \"none\" }}\n"
     )
 }
 
 fn present(built: &Built) -> String {
-    let mut text = format!("Module {{\n    package: {:?},\n    images: &[\n", built.package);
-    for image in &built.images {
+    let mut text = format!("Module {{\n    package: {:?},\n", built.package);
+    for (name, images) in [("images", &built.images), ("traced", &built.traced)] {
         // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "        Image {{ arch: {:?}, ptx_version: {:?}, ptx: include_str!({:?}) }},",
-            image.arch.name(),
-            image.arch.ptx_version(),
-            image.path
-        );
+        let _ = writeln!(text, "    {name}: &[");
+        for image in images {
+            let _ = writeln!(
+                text,
+                "        Image {{ arch: {:?}, ptx_version: {:?}, ptx: include_str!({:?}) }},",
+                image.arch.name(),
+                image.arch.ptx_version(),
+                image.path
+            );
+        }
+        text.push_str("    ],\n");
     }
-    text.push_str("    ],\n    kernels: &[\n");
+    text.push_str("    kernels: &[\n");
     for image in &built.images {
         for kernel in &image.kernels {
             let resources = kernel.resources;
@@ -103,6 +107,7 @@ mod tests {
         let built = Built {
             package: "ring".into(),
             toolchain: "rustc 1.96.0".into(),
+            traced: vec![Image { path: "/t/ring.sm_80.traced.ptx".into(), ..image.clone() }],
             images: vec![image],
             inputs: Vec::new(),
             warnings: Vec::new(),
@@ -110,6 +115,7 @@ mod tests {
         let text = present(&built);
         for part in [
             "Image { arch: \"sm_80\", ptx_version: (8, 4), ptx: include_str!(\"/t/ring.sm_80.ptx\") }",
+            "traced: &[\n        Image { arch: \"sm_80\", ptx_version: (8, 4), ptx: include_str!(\"/t/ring.sm_80.traced.ptx\") }",
             "symbol: \"ring__shift\", arch: \"sm_80\", registers: Some(24), spill_bytes: Some(8), local_bytes: Some(0)",
             "missing: None",
         ] {

@@ -77,6 +77,20 @@ fn a_context_by_value_stays_out_of_local_memory_and_units_vanish() {
     assert!(!ptx.contains(".local"), "{ptx}");
 }
 
+#[test]
+fn the_traced_flavour_is_built_beside_the_plain_one_where_it_is_asked_for() {
+    let Some(builder) = builder("optional") else { return };
+    let plain = builder.clone().compile().expect("plain");
+    let both = builder.trace().compile().expect("both");
+    assert!(plain.traced.is_empty());
+    assert_eq!(both.images.len(), both.traced.len());
+    for ((plain, image), traced) in plain.images.iter().zip(&both.images).zip(&both.traced) {
+        assert_eq!((&plain.arch, &plain.ptx), (&image.arch, &image.ptx));
+        assert!(!image.ptx.contains(".entry traced") && traced.ptx.contains(".entry traced"));
+        assert!(traced.arch == image.arch && traced.path != image.path);
+    }
+}
+
 /// Barriers in the text of each kernel of `converge`.
 fn barriers(ptx: &str) -> Vec<(&'static str, usize)> {
     let count = |kernel| {

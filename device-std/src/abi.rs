@@ -1,8 +1,12 @@
 //! The layouts that host and device share: the launch context, the control area at the start of every
 //! symmetric heap segment, the table of teams, and the error record. Nothing here has behaviour.
 //!
+//! [`trace`] has those of traced kernels.
+//!
 //! A change of a layout changes the number in the name of the section in which modules register (launch.rs), so
 //! that a program never finds kernels that were built against another one.
+
+pub mod trace;
 
 /// The launch context: the first parameter of every kernel, passed by value in the constant bank.
 ///
@@ -35,6 +39,8 @@ pub struct ContextAbi {
     pub launch: u32,
     /// Address of `[TeamAbi; teams::SLOTS]` in this PE's device memory: the teams that it belongs to.
     pub teams: u64,
+    /// Address of this PE's [`TraceLog`](trace::TraceLog) in its device memory, or 0. Read in traced kernels alone.
+    pub trace: u64,
 }
 
 /// A team as one of its PEs sees it: an entry of the table at [`ContextAbi::teams`]. It stands so that it is read by
@@ -413,7 +419,7 @@ impl Cmp {
 }
 
 const _: () = {
-    assert!(size_of::<ContextAbi>() == 72);
+    assert!(size_of::<ContextAbi>() == 80);
     assert!(align_of::<ContextAbi>() == 8);
     assert!(size_of::<TeamAbi>() == 32 && teams::BYTES == 2048);
     assert!(size_of::<ErrorRecord>() == 128);

@@ -16,7 +16,11 @@
 //! }
 //! ```
 
-use crate::arch::order;
+use crate::abi::trace::ClockWords;
+use crate::arch::{Word, order};
+use crate::context::Shmem;
+use crate::poll::{Polled, poll};
+use core::mem::offset_of;
 
 /// Nanoseconds, the same for all threads of a device (`%globaltimer`, PTX ISA 10). Its step is the device's: 32 ns on an
 /// H200, a microsecond on some others. Emulated: the machine's steps, a thousand nanoseconds each.
@@ -34,4 +38,33 @@ pub fn nanoseconds() -> u64 {
 #[inline(always)]
 pub fn cycles() -> u64 {
     order::clock64()
+}
+
+/// Answers `rounds` questions for the time of a record (see [`ClockWords`]), by one thread. Ends early when the deadline of
+/// a wait passes without a question, or a PE fails.
+///
+/// # Safety
+/// `words` is the address of [`ClockWords`] that the device reaches and that stay until the kernel is over.
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn answer(shmem: Shmem, words: u64, rounds: u64) {
+    let (asked, answered) = (words, words + offset_of!(ClockWords, answered) as u64);
+    let time = words + offset_of!(ClockWords, time) as u64;
+    let mut round = 1;
+    while round <= rounds {
+        let polled = poll(shmem, shmem.abi.deadline, || {
+            // SAFETY: the caller's promise; both sides access the words atomically, here and below.
+            let seen = unsafe { u64::load_relaxed(asked) };
+            (seen >= round, seen)
+        });
+        if !matches!(polled, Polled::Held) {
+            return;
+        }
+        // SAFETY: as above.
+        unsafe {
+            u64::store_relaxed(time, order::trace_time());
+            u64::store_release(answered, round);
+        }
+        round += 1;
+    }
 }

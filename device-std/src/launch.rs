@@ -223,6 +223,8 @@ pub struct Module {
     pub package: &'static str,
     /// One PTX text per architecture; empty if there is none (see `missing`).
     pub images: &'static [Image],
+    /// The same in the traced flavour, whose kernels record their operations; empty unless the build script asked for it.
+    pub traced: &'static [Image],
     /// Every kernel of every image.
     pub kernels: &'static [KernelInfo],
     /// Why there is no image, and how to get one.
@@ -270,13 +272,13 @@ mod registry {
 
     // One entry is always there, so that the linker defines the section's bounds.
     #[used]
-    #[unsafe(link_section = "oxshmem_modules_3")]
+    #[unsafe(link_section = "oxshmem_modules_4")]
     static FIRST: Registered = Registered(None);
 
     unsafe extern "C" {
-        #[link_name = "__start_oxshmem_modules_3"]
+        #[link_name = "__start_oxshmem_modules_4"]
         static START: usize;
-        #[link_name = "__stop_oxshmem_modules_3"]
+        #[link_name = "__stop_oxshmem_modules_4"]
         static STOP: usize;
     }
 
@@ -307,7 +309,7 @@ macro_rules! kernels {
             use $crate::launch::{Image, KernelInfo, Module, Registered};
             static MODULE: Module = include!(concat!(env!("OUT_DIR"), "/oxshmem_kernels.rs"));
             #[used]
-            #[unsafe(link_section = "oxshmem_modules_3")]
+            #[unsafe(link_section = "oxshmem_modules_4")]
             static REGISTERED: Registered = Registered(Some(&MODULE));
         };
     };

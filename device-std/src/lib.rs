@@ -54,6 +54,7 @@ pub mod team;
 pub mod thread;
 pub mod tile;
 mod together;
+mod trace;
 pub mod updates;
 pub mod wait;
 pub mod warp;

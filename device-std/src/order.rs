@@ -36,7 +36,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn fence(self) {
-        self.enter_here(Operation::Fence, 0, 0);
+        let _recorded = self.enter_here(Operation::Fence, 0, 0);
         self.order();
     }
 
@@ -44,7 +44,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn pe_fence(self, pe: u32) {
-        self.enter(Operation::PeFence, 0, 0, pe);
+        let _recorded = self.enter(Operation::PeFence, 0, 0, pe);
         self.remote(Span::START, pe, Operation::PeFence);
         self.order();
     }
@@ -55,7 +55,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn quiet(self) {
-        self.enter_here(Operation::Quiet, 0, 0);
+        let _recorded = self.enter_here(Operation::Quiet, 0, 0);
         self.order();
         self.meet();
     }
@@ -64,7 +64,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn pe_quiet(self, pe: u32) {
-        self.enter(Operation::PeQuiet, 0, 0, pe);
+        let _recorded = self.enter(Operation::PeQuiet, 0, 0, pe);
         self.remote(Span::START, pe, Operation::PeQuiet);
         self.order();
         self.meet();
@@ -75,7 +75,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn flush(self) {
-        self.enter_here(Operation::Flush, 0, 0);
+        let _recorded = self.enter_here(Operation::Flush, 0, 0);
         if self.shmem().has_engine() {
             bulk::wait_reads();
         }
@@ -93,7 +93,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        self.enter_here(Operation::BarrierAll, 0, 0);
+        let _recorded = self.enter_here(Operation::BarrierAll, 0, 0);
         self.settle();
         self.all_pes(Operation::BarrierAll, order::fence_sc_sys);
     }
@@ -109,7 +109,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        self.enter_here(Operation::SyncAll, 0, 0);
+        let _recorded = self.enter_here(Operation::SyncAll, 0, 0);
         self.meet();
         self.all_pes(Operation::SyncAll, || {});
     }
@@ -126,7 +126,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        self.enter_here(Operation::TeamBarrier, 0, 0);
+        let _recorded = self.enter_here(Operation::TeamBarrier, 0, 0);
         self.settle();
         self.team_pes(Operation::TeamBarrier, order::fence_sc_sys);
     }
@@ -141,7 +141,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        self.enter_here(Operation::TeamSync, 0, 0);
+        let _recorded = self.enter_here(Operation::TeamSync, 0, 0);
         self.meet();
         self.team_pes(Operation::TeamSync, || {});
     }

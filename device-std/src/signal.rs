@@ -18,7 +18,6 @@ use crate::context::{Context, Shmem};
 use crate::scope::{Scope, Scoped, Thread};
 use crate::seam;
 use crate::sym::{Sym, Symmetric, sealed};
-use crate::together::Together;
 
 /// A signal word. Only signal operations, waits and tests reach it: a put cannot write one.
 #[derive(Debug)]
@@ -59,7 +58,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn signal(self, signal: Sym<Signal>, op: SignalOp, pe: u32) {
-        self.enter(Operation::Signal, signal.offset(), 8, pe);
+        let _recorded = self.enter(Operation::Signal, signal.offset(), 8, pe);
         seam::with(op.number());
         let address = self.remote(signal.opaque().span(), pe, Operation::Signal);
         self.settle();
@@ -73,7 +72,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn signal_weak(self, signal: Sym<Signal>, op: SignalOp, pe: u32) {
-        self.enter(Operation::SignalWeak, signal.offset(), 8, pe);
+        let _recorded = self.enter(Operation::SignalWeak, signal.offset(), 8, pe);
         seam::with(op.number());
         let address = self.remote(signal.span(), pe, Operation::SignalWeak);
         if self.scope.leads() {
@@ -93,7 +92,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     pub fn signal_fetch(self, signal: Sym<Signal>) -> u64 {
         let shmem: Shmem = self.shmem();
-        seam::operation(Together::OneThread, Operation::SignalFetch, signal.offset(), 8, shmem.my_pe());
+        let _recorded = self.enter_here(Operation::SignalFetch, signal.offset(), 8);
         let address = shmem.own_address(signal.span(), Operation::SignalFetch);
         // SAFETY: a mapped, aligned signal word; only atomic accesses reach it.
         unsafe { u64::load_relaxed(address) }

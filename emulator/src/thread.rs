@@ -362,6 +362,11 @@ impl Hooks for Current {
         self.now.get()
     }
 
+    fn host_time(&self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    }
+
     fn exit(&self) -> ! {
         resume_unwind(Box::new(Exit))
     }

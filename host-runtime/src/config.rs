@@ -2,9 +2,11 @@
 
 use crate::bootstrap::Bootstrap;
 use crate::env::variables::MAX_PES;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, TraceError};
 use crate::launched::Launched;
+use crate::trace;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,6 +97,8 @@ pub struct Config {
     pub(crate) deadline: Duration,
     pub(crate) kernel_limit: Option<Duration>,
     pub(crate) heap_limit: Option<u64>,
+    /// Where the timeline goes, if there is to be one.
+    pub(crate) trace: Option<trace::Asked>,
     /// `None`: one per PE.
     pub(crate) emulated_devices: Option<u32>,
     #[cfg(feature = "emulator")]
@@ -120,6 +124,7 @@ impl Default for Config {
             deadline: Duration::from_secs(30),
             kernel_limit: None,
             heap_limit: None,
+            trace: None,
             emulated_devices: None,
             #[cfg(feature = "emulator")]
             machine: oxshmem_emulator::MachineConfig::default(),
@@ -202,6 +207,15 @@ impl Config {
         self
     }
 
+    /// Writes a timeline of the run to this file, which begins anew: what kernels and hosts of all PEs did when, in Chrome's
+    /// trace format. Each PE keeps its first `operations` operations in its device's memory, 48 bytes each, and as many
+    /// events of its host; how many more there were is said. Of a kernel on a GPU only those are there whose crate was built
+    /// in the traced flavour (`oxshmem_builder::Builder::trace`). A run under the checker cannot have one.
+    pub fn trace(mut self, path: impl Into<PathBuf>, operations: u32) -> Self {
+        self.trace = Some(trace::Asked { path: path.into(), events: operations });
+        self
+    }
+
     /// How many emulated GPUs there are; PE i runs on GPU i modulo this. Without effect on real ones.
     pub fn emulated_devices(mut self, devices: u32) -> Self {
         self.emulated_devices = Some(devices);
@@ -264,6 +278,13 @@ impl Config {
             && given < HEAP_UNIT
         {
             return Err(Error::HeapTooSmall { given, least: HEAP_UNIT });
+        }
+        if self.trace.as_ref().is_some_and(|trace| trace.events == 0) {
+            return refuse("a timeline must have room for at least one operation");
+        }
+        #[cfg(feature = "emulator")]
+        if self.trace.is_some() && self.machine.check.is_some() {
+            return Err(TraceError::Checked.into());
         }
         if self.emulated_devices == Some(0) {
             return refuse("there must be at least one emulated device");

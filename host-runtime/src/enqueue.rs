@@ -20,6 +20,7 @@ pub(crate) fn enqueue(
     if let Some(error) = obstacle(pe) {
         return Err(error);
     }
+    let began = pe.trace_time();
     let mut state = pe.lock();
     let state = &mut *state;
     if let Some(error) = state.broken() {
@@ -31,5 +32,6 @@ pub(crate) fn enqueue(
     let place = state.place(pe, slot, name);
     start(Slots(state).queue(place.slot)?).inspect_err(|error| state.note_failure(error))?;
     state.started(place, named, None);
+    pe.trace_start(&place, began);
     Ok(())
 }

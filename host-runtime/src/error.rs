@@ -5,11 +5,13 @@
 
 mod debug;
 mod root;
+mod trace;
 mod words;
 
 use crate::failure::{Failure, KernelPanic};
 use std::sync::Arc;
 use std::time::Duration;
+pub use trace::TraceError;
 pub(crate) use words::pid_in_brackets;
 use words::{because, beside, cuda_version, grows_to, list_calls, list_pes, more_memory, range, why_absent};
 
@@ -680,6 +682,9 @@ pub enum Error {
         /// The kernel.
         kernel: String,
     },
+    /// There is no timeline, or a part of it is missing.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// Any other error, from the program's own code.
     #[error("{0}")]
     Other(Arc<dyn std::error::Error + Send + Sync>),

@@ -178,6 +178,7 @@ impl Graph {
             return Err(error);
         }
         pe.not_capturing_on(slot, "the launch of a graph")?;
+        let began = pe.trace_time();
         let mut state = pe.lock();
         let state = &mut *state;
         if let Some(error) = state.broken() {
@@ -210,6 +211,7 @@ impl Graph {
         }
         let greatest = self.held.iter().copied().reduce(Held::greater);
         state.started(place, &[], greatest);
+        pe.trace_start(&place, began);
         if let Some(Some(slot)) = state.streams.get(slot) {
             slot.seat.iter().filter(|_| greatest.is_some()).for_each(Seat::started);
         }

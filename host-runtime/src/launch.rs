@@ -10,8 +10,9 @@ use crate::pe::Pe;
 use crate::room::{known, take, would_take};
 use crate::shape::check_shape;
 use crate::shmem::Shmem;
-use crate::state::{Start, State};
+use crate::state::State;
 use crate::stream::Stream;
+use crate::trace::PeTrace;
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::launch::{Kernel, LaunchConfig, Launcher, Named, ParamVisitor};
 use std::sync::Arc;
@@ -102,13 +103,14 @@ pub(crate) fn prepare(
     }
     let threads = check_shape(&kernel, &config, pe.device.info())?;
     let shared = kernel.shared + config.extra_shared;
+    let began = pe.trace_time();
     let mut state = pe.lock();
     let state = &mut *state;
     if let Some(error) = state.broken() {
         return Err(error);
     }
     let place = state.place(pe, slot, kernel.symbol);
-    let context = context(pe, place);
+    let context = context(pe, place.slot, place.number);
     let mut params = Params {
         addresses: [std::ptr::null(); MAX_PIECES],
         pieces: 0,
@@ -154,6 +156,7 @@ pub(crate) fn prepare(
         return Err(error);
     }
     state.started(place, kept.as_deref().unwrap_or_default(), taken.map(|taken| taken.held));
+    pe.trace_start(&place, began);
     Ok(())
 }
 
@@ -176,7 +179,8 @@ pub(crate) fn obstacle(pe: &Pe) -> Option<Error> {
     if clear { None } else { pe.trouble() }
 }
 
-fn context(pe: &Pe, place: Start) -> ContextAbi {
+/// The context of a launch on the stream of this slot, with this number for error records.
+pub(crate) fn context(pe: &Pe, slot: usize, number: u32) -> ContextAbi {
     ContextAbi {
         my_pe: pe.me,
         n_pes: pe.job.n_pes,
@@ -186,9 +190,10 @@ fn context(pe: &Pe, place: Start) -> ContextAbi {
         error_record: pe.job.record_address(pe.me),
         alarm: pe.job.alarm_address(),
         deadline: pe.deadline_ticks,
-        grid_slot: place.slot as u32,
-        launch: place.number,
+        grid_slot: slot as u32,
+        launch: number,
         teams: pe.tables,
+        trace: pe.trace.as_ref().map_or(0, PeTrace::address),
     }
 }
 

@@ -52,6 +52,7 @@
 //! | processes of a job are set up differently | PE 0 or the one that differs: [`Error::ProcessesDiffer`], [`Error::OtherHosts`], the others: [`Error::PeFailed`] |
 //! | a launcher's variables cannot be right, or it offers no way to meet | this process: [`Error::Contradiction`], [`Error::MissingVariable`], [`Error::NoBootstrap`] |
 //! | a unique id cannot be used as it is | this process: [`Error::BadUniqueId`] |
+//! | a timeline cannot be written, or a GPU's clock not be read for it | this process: [`Error::Trace`] |
 //! | a process gets no handle of another one's heap | it: [`Error::NoHandle`], the others: [`Error::PeFailed`] |
 //!
 //! | module | what it holds |
@@ -116,6 +117,7 @@ mod stop;
 mod stream;
 mod symmetric;
 mod team;
+mod trace;
 mod updates;
 mod wire;
 
@@ -132,7 +134,7 @@ pub mod __private {
 }
 pub use bootstrap::{BadUniqueId, UniqueId};
 pub use config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
-pub use error::{Error, Result};
+pub use error::{Error, Result, TraceError};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
 pub use graph::Graph;

@@ -9,6 +9,7 @@ use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
 use crate::ledger::Seat;
 use crate::state::{Slot, State, passed};
+use crate::trace::{PeTrace, TraceFile, What};
 use oxshmem_device::abi::{control, teams};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,16 +36,19 @@ pub(crate) struct Pe {
     pub(crate) pes_on_device: u32,
     /// The deadline in units of the device's clock.
     pub(crate) deadline_ticks: u64,
+    /// What a traced run keeps of it.
+    pub(crate) trace: Option<PeTrace>,
     state: Mutex<State>,
 }
 
 impl Pe {
-    /// Prepares a PE of this process: its streams. Its control area is not ready yet, and its table of teams is not written.
-    pub(crate) fn new(job: &Arc<Job>, me: u32) -> Result<Arc<Self>> {
+    /// Prepares a PE of this process: its streams, and what it keeps for `trace`. Its control area is not ready yet, and its table of teams is not written.
+    pub(crate) fn new(job: &Arc<Job>, me: u32, trace: Option<&TraceFile>) -> Result<Arc<Self>> {
         let elsewhere = || Error::Config { what: format!("PE {me} does not belong to this process") };
         let device = job.device_of_pe.get(me as usize).cloned().flatten().ok_or_else(elsewhere)?;
         let (copies, first) = (device.queue()?, device.queue()?);
         let tables = copies.allocate(teams::BYTES)?;
+        let trace = trace.map(|file| PeTrace::new(&*copies, file.events)).transpose()?;
         let pe = Arc::new(Self {
             job: job.clone(),
             me,
@@ -53,6 +57,7 @@ impl Pe {
             pes_on_device: job.pes_on_device[me as usize],
             deadline_ticks: device.info().ticks(job.deadline),
             device,
+            trace,
             state: Mutex::default(),
         });
         pe.lock().streams.push(Some(Slot::new(first, pe.seat(), 0)));
@@ -151,7 +156,8 @@ impl Pe {
         pause: impl Fn(u32, Duration),
     ) -> Result<()> {
         self.job.board.set_doing(self.me, true);
-        let result = self.poll(slot, over, pause);
+        let what = || What { stream: Some(slot), ..What::named("wait for a stream") };
+        let result = self.traced(what, || self.poll(slot, over, pause));
         self.job.board.set_doing(self.me, false);
         result
     }
@@ -335,7 +341,9 @@ impl Pe {
         };
         let members = arrival.members.clone();
         driver::arrives(&members, arrival.trouble.is_none() && arrival.call.completes());
-        let agreed = job.group.meet(self.me, arrival, Box::new(lead));
+        let what = arrival.call.clone();
+        let meet = || job.group.meet(self.me, arrival, Box::new(lead));
+        let agreed = self.traced(|| What::named(what.to_string()), meet);
         driver::back();
         let agreed = agreed?;
         driver::leaves(&members);
@@ -413,7 +421,9 @@ impl Drop for Pe {
             // SAFETY: it came from `allocate` of this queue; no kernel runs any more.
             let _ = unsafe { self.copies.free(address) };
         }
-        // SAFETY: as above.
-        let _ = unsafe { self.copies.free(self.tables) };
+        for address in self.trace.iter().map(PeTrace::address).chain([self.tables]) {
+            // SAFETY: as above.
+            let _ = unsafe { self.copies.free(address) };
+        }
     }
 }

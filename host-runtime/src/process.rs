@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::fault;
 use crate::job::Job;
 use crate::pe::Pe;
+use crate::trace::TraceFile;
 use oxshmem_device::abi::control;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,6 +16,7 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Process {
     job: Arc<Job>,
     pes: Vec<Arc<Pe>>,
+    trace: Option<TraceFile>,
 }
 
 impl Process {
@@ -25,10 +27,13 @@ impl Process {
     pub(crate) fn start(config: &Config) -> Result<Self> {
         config.check()?;
         let config = &config.placed()?;
+        let first = config.launched.as_ref().map_or(0, |launched| launched.rank);
+        let trace = config.trace.as_ref().map(|asked| TraceFile::open(asked, first)).transpose()?;
         let Some(launched) = &config.launched else {
-            let process = Self::of(Arc::new(Job::of_threads(config)?))?;
+            let process = Self::of(Arc::new(Job::of_threads(config)?), trace)?;
             process.pes.iter().try_for_each(|pe| pe.reset_control())?;
             process.can_be_stopped();
+            process.start_trace()?;
             return Ok(process);
         };
         let parts = bootstrap::join(config, launched)?;
@@ -37,24 +42,25 @@ impl Process {
         // From here on the others wait for this PE.
         let group = parts.group.clone();
         let started = Job::new(config, parts).and_then(|job| {
-            let process = Self::of(Arc::new(job))?;
+            let process = Self::of(Arc::new(job), trace)?;
             process.start_heap()?;
             process.can_be_stopped();
+            process.start_trace()?;
             Ok(process)
         });
         started.inspect_err(|error| group.fail(me, error.clone()))
     }
 
-    fn of(job: Arc<Job>) -> Result<Self> {
+    fn of(job: Arc<Job>, trace: Option<TraceFile>) -> Result<Self> {
         let pe = |me| {
-            let pe = Pe::new(&job, me)?;
+            let pe = Pe::new(&job, me, trace.as_ref())?;
             pe.first_teams()?;
             Ok(pe)
         };
         let pes: Vec<Arc<Pe>> = job.own_pes().map(pe).collect::<Result<_>>()?;
         let stop = job.stop.clone();
         job.group.on_failure(Box::new(move |failed| stop.now(failed)));
-        Ok(Self { job, pes })
+        Ok(Self { job, pes, trace })
     }
 
     /// Gives the heap its first memory, which holds the control areas.
@@ -73,6 +79,11 @@ impl Process {
         self.pes.iter().for_each(|pe| self.job.stop.add(pe.copies.clone(), pe.base()));
     }
 
+    /// Reads the clocks of the devices, if the run is traced.
+    fn start_trace(&self) -> Result<()> {
+        self.pes.iter().try_for_each(|pe| pe.start_trace())
+    }
+
     pub(crate) fn pes(&self) -> &[Arc<Pe>] {
         &self.pes
     }
@@ -89,6 +100,9 @@ impl Process {
             }
         }
         let drained: Vec<Result<()>> = self.pes.iter().map(|pe| pe.drain()).collect();
+        // What kernels of a run that has failed did is wanted most.
+        let over = drained.iter().all(Result::is_ok);
+        let traced = self.trace.map_or(Ok(()), |trace| trace.write(self.pes.iter().map(|pe| &**pe), over));
         self.job.ended.store(true, Ordering::Release);
         self.job.stop.close();
         if drained.iter().any(|drained| matches!(drained, Err(Error::StreamStuck { .. }))) {
@@ -99,7 +113,7 @@ impl Process {
             // Of this process's PEs it is the PE's own error.
             Some((failed, cause)) if self.pes.iter().any(|pe| pe.me == failed) => Err(cause),
             Some((failed, cause)) => Err(Error::of_another_pe(failed, cause)),
-            None => drained.into_iter().collect(),
+            None => drained.into_iter().collect::<Result<()>>().and(traced),
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::driver;
 use crate::error::Result;
 use crate::memory::{Data, DataMut, Destination, OnHeap, Range, Source, moves, same_length};
 use crate::shmem::Shmem;
+use crate::trace::What;
 use bytemuck::Pod;
 use oxshmem_device::Sym;
 
@@ -41,30 +42,33 @@ impl Shmem {
         driver::here();
         const BY: &str = "put";
         let (me, target) = (self.pe(), target.range());
-        me.check_peer(BY, pe)?;
-        let to = me.address(BY, 0, &target, pe)?;
-        match source.data() {
-            Data::Host(values) => {
-                same_length(BY, target.len, values.len() as u64)?;
-                me.settle()?;
-                if target.bytes() > 0 {
-                    // SAFETY: a live range of that PE's heap, mapped here, with as many bytes; no kernel of this PE runs, and
-                    // that others' do not use it is what the user is told to order.
-                    unsafe { me.copies.write(to, bytemuck::cast_slice(values))? };
+        let what = || What::on(BY, pe, target.bytes());
+        me.traced(what, || {
+            me.check_peer(BY, pe)?;
+            let to = me.address(BY, 0, &target, pe)?;
+            match source.data() {
+                Data::Host(values) => {
+                    same_length(BY, target.len, values.len() as u64)?;
+                    me.settle()?;
+                    if target.bytes() > 0 {
+                        // SAFETY: a live range of that PE's heap, mapped here, with as many bytes; no kernel of this PE runs, and
+                        // that others' do not use it is what the user is told to order.
+                        unsafe { me.copies.write(to, bytemuck::cast_slice(values))? };
+                    }
+                }
+                Data::Device(source) => {
+                    same_length(BY, target.len, source.len)?;
+                    let from = me.address(BY, 1, &source, me.me)?;
+                    let moves = moves(BY, to, from, target.bytes())?;
+                    me.settle()?;
+                    if moves {
+                        // SAFETY: as above, and a live range of this PE's memory.
+                        unsafe { me.copies.copy(to, from, target.bytes())? };
+                    }
                 }
             }
-            Data::Device(source) => {
-                same_length(BY, target.len, source.len)?;
-                let from = me.address(BY, 1, &source, me.me)?;
-                let moves = moves(BY, to, from, target.bytes())?;
-                me.settle()?;
-                if moves {
-                    // SAFETY: as above, and a live range of this PE's memory.
-                    unsafe { me.copies.copy(to, from, target.bytes())? };
-                }
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Reads `source` on `pe` into `target`, and returns when it is there. As [`put`](Self::put) otherwise.
@@ -81,29 +85,32 @@ impl Shmem {
         driver::here();
         const BY: &str = "get";
         let (me, source) = (self.pe(), source.range());
-        me.check_peer(BY, pe)?;
-        let from = me.address(BY, 1, &source, pe)?;
-        match target.data() {
-            DataMut::Host(values) => {
-                same_length(BY, values.len() as u64, source.len)?;
-                me.settle()?;
-                if source.bytes() > 0 {
-                    // SAFETY: as in `put`.
-                    unsafe { me.copies.read(from, bytemuck::cast_slice_mut(values))? };
+        let what = || What::on(BY, pe, source.bytes());
+        me.traced(what, || {
+            me.check_peer(BY, pe)?;
+            let from = me.address(BY, 1, &source, pe)?;
+            match target.data() {
+                DataMut::Host(values) => {
+                    same_length(BY, values.len() as u64, source.len)?;
+                    me.settle()?;
+                    if source.bytes() > 0 {
+                        // SAFETY: as in `put`.
+                        unsafe { me.copies.read(from, bytemuck::cast_slice_mut(values))? };
+                    }
+                }
+                DataMut::Device(target) => {
+                    same_length(BY, target.len, source.len)?;
+                    let to = me.address(BY, 0, &target, me.me)?;
+                    let moves = moves(BY, to, from, source.bytes())?;
+                    me.settle()?;
+                    if moves {
+                        // SAFETY: as in `put`.
+                        unsafe { me.copies.copy(to, from, source.bytes())? };
+                    }
                 }
             }
-            DataMut::Device(target) => {
-                same_length(BY, target.len, source.len)?;
-                let to = me.address(BY, 0, &target, me.me)?;
-                let moves = moves(BY, to, from, source.bytes())?;
-                me.settle()?;
-                if moves {
-                    // SAFETY: as in `put`.
-                    unsafe { me.copies.copy(to, from, source.bytes())? };
-                }
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Writes one element on `pe`, and returns when it is there.
@@ -114,14 +121,19 @@ impl Shmem {
     pub fn p<T: Pod>(&self, target: Sym<T>, value: T, pe: u32) -> Result<()> {
         driver::here();
         let me = self.pe();
-        me.check_peer("p", pe)?;
-        let to = me.address("p", 0, &Range::element(target), pe)?;
-        me.settle()?;
-        if size_of::<T>() > 0 {
-            // SAFETY: as in `put`.
-            unsafe { me.copies.write(to, bytemuck::bytes_of(&value))? };
-        }
-        Ok(())
+        me.traced(
+            || What::on("p", pe, size_of::<T>() as u64),
+            || {
+                me.check_peer("p", pe)?;
+                let to = me.address("p", 0, &Range::element(target), pe)?;
+                me.settle()?;
+                if size_of::<T>() > 0 {
+                    // SAFETY: as in `put`.
+                    unsafe { me.copies.write(to, bytemuck::bytes_of(&value))? };
+                }
+                Ok(())
+            },
+        )
     }
 
     /// One element of `pe`.
@@ -132,14 +144,19 @@ impl Shmem {
     pub fn g<T: Pod>(&self, source: Sym<T>, pe: u32) -> Result<T> {
         driver::here();
         let me = self.pe();
-        me.check_peer("g", pe)?;
-        let from = me.address("g", 0, &Range::element(source), pe)?;
-        me.settle()?;
-        let mut value = T::zeroed();
-        if size_of::<T>() > 0 {
-            // SAFETY: as in `put`.
-            unsafe { me.copies.read(from, bytemuck::bytes_of_mut(&mut value))? };
-        }
-        Ok(value)
+        me.traced(
+            || What::on("g", pe, size_of::<T>() as u64),
+            || {
+                me.check_peer("g", pe)?;
+                let from = me.address("g", 0, &Range::element(source), pe)?;
+                me.settle()?;
+                let mut value = T::zeroed();
+                if size_of::<T>() > 0 {
+                    // SAFETY: as in `put`.
+                    unsafe { me.copies.read(from, bytemuck::bytes_of_mut(&mut value))? };
+                }
+                Ok(value)
+            },
+        )
     }
 }

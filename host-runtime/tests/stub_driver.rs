@@ -28,6 +28,7 @@ static LOADABLE: Module = Module {
         Image { arch: "sm_80", ptx_version: (8, 4), ptx: "stub_driver__touch stub_driver__wait_for" },
         Image { arch: "sm_90", ptx_version: (8, 6), ptx: "stub_driver__touch stub_driver__wait_for sm_90" },
     ],
+    traced: &[],
     kernels: &[
         info(<touch as Kernel>::SYMBOL, "sm_80"),
         info(<touch as Kernel>::SYMBOL, "sm_90"),
@@ -41,6 +42,7 @@ static LOADABLE: Module = Module {
 static NOT_BUILT: Module = Module {
     package: "not-built",
     images: &[],
+    traced: &[],
     kernels: &[],
     missing: Some("no device toolchain was found: run `rustup component add rust-src`"),
     toolchain: "",
@@ -48,12 +50,13 @@ static NOT_BUILT: Module = Module {
 static TOO_NEW: Module = Module {
     package: "too-new",
     images: &[Image { arch: "sm_120", ptx_version: (8, 7), ptx: "too_new__kernel" }],
+    traced: &[],
     kernels: &[info("too_new__kernel", "sm_120")],
     missing: None,
     toolchain: "",
 };
 #[used]
-#[unsafe(link_section = "oxshmem_modules_3")]
+#[unsafe(link_section = "oxshmem_modules_4")]
 static REGISTERED: [Registered; 3] =
     [Registered(Some(&LOADABLE)), Registered(Some(&NOT_BUILT)), Registered(Some(&TOO_NEW))];
 

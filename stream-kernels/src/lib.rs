@@ -11,8 +11,10 @@
 //! | [`signal`] | signals, and waits for them and for words of atomics |
 //! | [`atomic`] | atomics on one word |
 //! | [`order`] | quiet, and barriers of all PEs |
+//! | [`clock`] | the device's time, for timelines |
 
 pub mod atomic;
+pub mod clock;
 pub mod order;
 pub mod rma;
 pub mod signal;

@@ -11,7 +11,7 @@ use syn::{Attribute, ImplItem, Item, TraitItem, Visibility};
 
 /// Files whose public functions are no device API: the layouts and traits that the host shares, the emulator's side, what
 /// no other crate can name, and the names of rust-cuda, which have kernels of their own.
-const OTHER: &[&str] = &["abi.rs", "launch.rs", "arch", "cuda_std", "fault.rs"];
+const OTHER: &[&str] = &["abi.rs", "abi", "launch.rs", "arch", "cuda_std", "fault.rs"];
 /// Constructors by which the host makes handles.
 const HOSTS: &[&str] = &["from_parts", "tagged"];
 

@@ -22,4 +22,5 @@ pub mod speed;
 pub mod start;
 pub mod steps;
 pub mod suites;
+pub mod timeline;
 pub mod tools;

@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use xtask::checkout::Checkout;
+use xtask::ptx::Shown;
 use xtask::runner::Part;
 use xtask::suites::{self, Options};
+use xtask::timeline::{self, Window};
 use xtask::{bundle, cost, demo, doctor, gpu, new, ptx, setup, speed};
 
 /// The project's own commands.
@@ -74,6 +76,9 @@ enum Task {
         /// Count machine instructions too.
         #[arg(long)]
         sass: bool,
+        /// In the traced flavour instead.
+        #[arg(long)]
+        trace: bool,
     },
     /// Compares the instructions and registers of each operation with CUDA C++ written by hand.
     Cost {
@@ -83,6 +88,25 @@ enum Task {
         /// Write the table to this file instead of printing it.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+    },
+    /// Draws a timeline that a run with `OXSHMEM_TRACE` has left, as SVG.
+    Timeline {
+        /// The timeline.
+        file: PathBuf,
+        /// The picture.
+        out: PathBuf,
+        /// From how many microseconds after its first event.
+        #[arg(long, value_name = "MICROSECONDS", default_value_t = 0.0)]
+        from: f64,
+        /// To how many, instead of its end.
+        #[arg(long, value_name = "MICROSECONDS")]
+        to: Option<f64>,
+        /// At most so many rows of blocks for each PE.
+        #[arg(long, default_value_t = 8)]
+        rows: usize,
+        /// Which run, if the program has several.
+        #[arg(long, default_value_t = 1)]
+        run: u64,
     },
     /// Tells what this machine can do, what is missing and how to get it.
     Doctor {
@@ -127,12 +151,12 @@ fn run(command: Task) -> Result<()> {
             println!("made {}; run it: cd {} && OXSHMEM_PES=4 cargo run", name, folder.display());
             Ok(())
         }
-        Task::Ptx { packages, sass } => {
+        Task::Ptx { packages, sass, trace } => {
             let checkout = Checkout::find()?;
             if setup::device_toolchain(&checkout, false)?.is_none() {
                 bail!("there is no device toolchain");
             }
-            ptx::ptx(&checkout, &packages, sass).map(|_| ())
+            ptx::ptx(&checkout, &packages, Shown { sass, trace }).map(|_| ())
         }
         Task::Cost { nvcc, out } => {
             let checkout = Checkout::find()?;
@@ -140,6 +164,9 @@ fn run(command: Task) -> Result<()> {
                 bail!("there is no device toolchain");
             }
             cost::cost(&checkout, nvcc.as_deref(), out.as_deref())
+        }
+        Task::Timeline { file, out, from, to, rows, run } => {
+            timeline::timeline(&file, &out, Window { from, to, rows, run })
         }
         Task::Doctor { strict } => {
             if !doctor::doctor() && strict {

@@ -21,11 +21,20 @@ pub struct Report {
     pub rebuild: Duration,
 }
 
+/// What the table shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// Machine instructions, too.
+    pub sass: bool,
+    /// The traced flavour, and not the plain one.
+    pub trace: bool,
+}
+
 /// Compiles the packages' kernels (all packages with kernels, if none is named) and prints a table.
 ///
 /// # Errors
 /// If a kernel does not compile, is refused by the lint, or does not assemble; the other packages are still tried.
-pub fn ptx(checkout: &Checkout, names: &[String], sass: bool) -> Result<Report> {
+pub fn ptx(checkout: &Checkout, names: &[String], Shown { sass, trace }: Shown) -> Result<Report> {
     let ptxas = Tool::Ptxas.get(&checkout.target)?;
     let nvdisasm = if sass { Some(Tool::Nvdisasm.get(&checkout.target)?) } else { None };
     println!("assembler: {}", ptxas.display());
@@ -34,6 +43,9 @@ pub fn ptx(checkout: &Checkout, names: &[String], sass: bool) -> Result<Report> 
     let mut failed = Vec::new();
     for package in checkout.kernels_packages(names)? {
         let mut builder = quiet(&package.folder).ptxas(Some(ptxas.clone()));
+        if trace {
+            builder = builder.trace();
+        }
         if let Some(nvdisasm) = &nvdisasm {
             builder = builder.nvdisasm(nvdisasm);
         }
@@ -50,7 +62,7 @@ pub fn ptx(checkout: &Checkout, names: &[String], sass: bool) -> Result<Report> 
                         built.package
                     );
                 }
-                for image in &built.images {
+                for image in if trace { &built.traced } else { &built.images } {
                     rows.extend(image.kernels.iter().map(|kernel| row(&built, image, kernel, sass)));
                     times.push(format!("{} for {}: {:.1} s", built.package, image.arch, image.seconds));
                 }

@@ -157,6 +157,9 @@ pub unsafe extern "ptx-kernel" fn extra(p: *mut u32) { unsafe { *p = base::threa
 #[cfg(all(target_arch = "nvptx64", flavour))]
 #[unsafe(no_mangle)]
 pub unsafe extern "ptx-kernel" fn flavoured(p: *mut u32) { unsafe { *p = base::thread() } }
+#[cfg(all(target_arch = "nvptx64", oxshmem_trace))]
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn traced(p: *mut u32) { unsafe { *p = base::thread() } }
 "#;
 
 const BROKEN: &str = r#"
@@ -229,6 +232,7 @@ pub mod launch {
     pub struct Module {
         pub package: &'static str,
         pub images: &'static [Image],
+        pub traced: &'static [Image],
         pub kernels: &'static [KernelInfo],
         pub missing: Option<&'static str>,
         pub toolchain: &'static str,

@@ -35,6 +35,7 @@ use crate::context::Context;
 use crate::scope::Scoped;
 
 use crate::sym::Sym;
+use crate::trace::Recorded;
 pub use order::{AcqRel, Acquire, AtomicOrder, ReadOrder, Release, WriteOrder};
 pub(crate) use word::sealed;
 pub use word::{Atomic, AtomicInteger, AtomicWord};
@@ -47,7 +48,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     where
         O: ReadOrder,
     {
-        let address = self.atomic_address(word, pe, Operation::AtomicFetch);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::AtomicFetch);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         T::of(unsafe { if O::ACQUIRES { Word::load_acquire(address) } else { Word::load_relaxed(address) } })
     }
@@ -59,7 +60,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     where
         O: WriteOrder,
     {
-        let address = self.atomic_address(word, pe, Operation::Atomic);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::Atomic);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe {
             if O::RELEASES {
@@ -74,7 +75,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     #[inline(always)]
     #[track_caller]
     pub fn atomic_swap<T: AtomicWord>(self, word: Sym<Atomic<T>>, value: T, pe: u32) -> T {
-        let address = self.atomic_address(word, pe, Operation::AtomicFetch);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::AtomicFetch);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::of(T::Bits::swap(O::SEMANTIC, address, value.bits())) }
     }
@@ -89,7 +90,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
         new: T,
         pe: u32,
     ) -> T {
-        let address = self.atomic_address(word, pe, Operation::AtomicFetch);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::AtomicFetch);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::of(T::Bits::compare_swap(O::SEMANTIC, address, expected.bits(), new.bits())) }
     }
@@ -101,7 +102,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     where
         O: WriteOrder,
     {
-        let address = self.atomic_address(word, pe, Operation::Atomic);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::Atomic);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::add(O::SEMANTIC, address, value) }
     }
@@ -110,7 +111,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     #[inline(always)]
     #[track_caller]
     pub fn atomic_fetch_add<T: AtomicWord>(self, word: Sym<Atomic<T>>, value: T, pe: u32) -> T {
-        let address = self.atomic_address(word, pe, Operation::AtomicFetch);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::AtomicFetch);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::fetch_add(O::SEMANTIC, address, value) }
     }
@@ -122,7 +123,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     where
         O: WriteOrder,
     {
-        let address = self.atomic_address(word, pe, Operation::Atomic);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::Atomic);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::add(O::SEMANTIC, address, T::ONE) }
     }
@@ -131,7 +132,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     #[inline(always)]
     #[track_caller]
     pub fn atomic_fetch_inc<T: AtomicInteger>(self, word: Sym<Atomic<T>>, pe: u32) -> T {
-        let address = self.atomic_address(word, pe, Operation::AtomicFetch);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::AtomicFetch);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::fetch_add(O::SEMANTIC, address, T::ONE) }
     }
@@ -143,7 +144,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     where
         O: WriteOrder,
     {
-        let address = self.atomic_address(word, pe, Operation::Atomic);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::Atomic);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::Bits::and(O::SEMANTIC, address, value.bits()) }
     }
@@ -152,7 +153,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     #[inline(always)]
     #[track_caller]
     pub fn atomic_fetch_and<T: AtomicInteger>(self, word: Sym<Atomic<T>>, value: T, pe: u32) -> T {
-        let address = self.atomic_address(word, pe, Operation::AtomicFetch);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::AtomicFetch);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::of(T::Bits::fetch_and(O::SEMANTIC, address, value.bits())) }
     }
@@ -164,7 +165,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     where
         O: WriteOrder,
     {
-        let address = self.atomic_address(word, pe, Operation::Atomic);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::Atomic);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::Bits::or(O::SEMANTIC, address, value.bits()) }
     }
@@ -173,7 +174,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     #[inline(always)]
     #[track_caller]
     pub fn atomic_fetch_or<T: AtomicInteger>(self, word: Sym<Atomic<T>>, value: T, pe: u32) -> T {
-        let address = self.atomic_address(word, pe, Operation::AtomicFetch);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::AtomicFetch);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::of(T::Bits::fetch_or(O::SEMANTIC, address, value.bits())) }
     }
@@ -185,7 +186,7 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     where
         O: WriteOrder,
     {
-        let address = self.atomic_address(word, pe, Operation::Atomic);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::Atomic);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::Bits::xor(O::SEMANTIC, address, value.bits()) }
     }
@@ -194,19 +195,24 @@ impl<O: AtomicOrder, C: Context> Scoped<O, C> {
     #[inline(always)]
     #[track_caller]
     pub fn atomic_fetch_xor<T: AtomicInteger>(self, word: Sym<Atomic<T>>, value: T, pe: u32) -> T {
-        let address = self.atomic_address(word, pe, Operation::AtomicFetch);
+        let (address, _recorded) = self.atomic_address(word, pe, Operation::AtomicFetch);
         // SAFETY: a mapped, aligned word of this width, which only atomics reach.
         unsafe { T::of(T::Bits::fetch_xor(O::SEMANTIC, address, value.bits())) }
     }
 
     #[inline(always)]
     #[track_caller]
-    fn atomic_address<T: AtomicWord>(self, word: Sym<Atomic<T>>, pe: u32, operation: Operation) -> u64 {
-        self.enter_alone(operation, word.offset(), size_of::<T>() as u64, pe);
+    fn atomic_address<T: AtomicWord>(
+        self,
+        word: Sym<Atomic<T>>,
+        pe: u32,
+        operation: Operation,
+    ) -> (u64, Recorded) {
+        let recorded = self.enter_alone(operation, word.offset(), size_of::<T>() as u64, pe);
         if self.context.shmem().has_engine() && matches!(O::SEMANTIC, Semantic::Release | Semantic::AcqRel) {
             // What it covers is complete also where it went through the bulk engine.
             bulk::wait_stores();
         }
-        self.context.shmem().remote_address(word.span(), self.context, pe, operation)
+        (self.context.shmem().remote_address(word.span(), self.context, pe, operation), recorded)
     }
 }

@@ -64,7 +64,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         let from = self.remote(source.opaque().span(), pe, operation);
         let (to, len) = target.resolve(shmem, operation);
         let (numbers, count) = indices.resolve(shmem, operation);
-        self.enter(operation, source.offset(), count * size_of::<T>() as u64, pe);
+        let _recorded = self.enter(operation, source.offset(), count * size_of::<T>() as u64, pe);
         self.same_length(len, count, source.offset(), pe, operation);
         self.meet();
         let number = |i: u64| {

@@ -26,7 +26,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn get<T: Data, B: Destination<T, S>>(self, mut target: B, source: Sym<[T]>, pe: u32) {
-        self.enter(Operation::Get, source.offset(), bytes_of(source), pe);
+        let _recorded = self.enter(Operation::Get, source.offset(), bytes_of(source), pe);
         self.get_data(&mut target, source, pe, Operation::Get);
         target.landed(self);
     }
@@ -42,7 +42,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         source: Sym<[T]>,
         pe: u32,
     ) -> B::Request {
-        self.enter(Operation::GetNbi, source.offset(), bytes_of(source), pe);
+        let _recorded = self.enter(Operation::GetNbi, source.offset(), bytes_of(source), pe);
         self.get_data(&mut target, source, pe, Operation::GetNbi);
         target.lend()
     }

@@ -69,7 +69,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         round: u64,
         pe: u32,
     ) {
-        self.enter(Operation::PutPackets, mailbox.offset(), Mailbox::<T, N>::ELEMENT_BYTES, pe);
+        let _recorded =
+            self.enter(Operation::PutPackets, mailbox.offset(), Mailbox::<T, N>::ELEMENT_BYTES, pe);
         seam::with(round);
         if Mailbox::<T, N>::PACKETS {
             self.send_packets(mailbox.packets(), &source, round, pe);
@@ -105,7 +106,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     {
         let shmem = self.shmem();
         let bytes = Mailbox::<T, N>::ELEMENT_BYTES;
-        self.enter_here(Operation::WaitPackets, mailbox.offset(), bytes);
+        let _recorded = self.enter_here(Operation::WaitPackets, mailbox.offset(), bytes);
         seam::with(round);
         if Mailbox::<T, N>::PACKETS {
             self.take_packets(&target, mailbox.packets(), round);

@@ -79,7 +79,7 @@ impl<C: Context> Scoped<Thread, C> {
         const {
             assert!(size_of::<T>() <= 8, "a packet carries at most 8 bytes: send larger data by `put_signal`")
         };
-        self.enter(Operation::PutPackets, target.offset(), BYTES, pe);
+        let _recorded = self.enter(Operation::PutPackets, target.offset(), BYTES, pe);
         let to = self.remote(target.span(), pe, Operation::PutPackets);
         // SAFETY: a mapped, aligned packet, which only such accesses reach.
         unsafe { V16::store_relaxed(to, V16(bits(value), round)) };
@@ -96,7 +96,7 @@ impl<C: Context> Scoped<Thread, C> {
         C: MayWait,
     {
         let shmem = self.shmem();
-        self.enter_here(Operation::WaitPackets, packet.offset(), BYTES);
+        let _recorded = self.enter_here(Operation::WaitPackets, packet.offset(), BYTES);
         let from = shmem.own_address(packet.span(), Operation::WaitPackets);
         let mut data = 0;
         let polled = poll(shmem, shmem.abi.deadline, || {
@@ -114,7 +114,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     pub fn test_packet<T: Data>(self, packet: Sym<Packet<T>>, round: u64) -> Option<T> {
         let shmem = self.shmem();
-        self.enter_here(Operation::Test, packet.offset(), BYTES);
+        let _recorded = self.enter_here(Operation::Test, packet.offset(), BYTES);
         let from = shmem.own_address(packet.span(), Operation::Test);
         // SAFETY: a mapped, aligned packet, which only such accesses reach.
         let V16(bits, seen) = unsafe { V16::load_relaxed(from) };
@@ -135,7 +135,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         round: u64,
         pe: u32,
     ) {
-        self.enter(Operation::PutPackets, target.offset(), target.len() * BYTES, pe);
+        let _recorded = self.enter(Operation::PutPackets, target.offset(), target.len() * BYTES, pe);
         seam::with(round);
         self.send_packets(target, &source, round, pe);
     }
@@ -152,7 +152,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        self.enter_here(Operation::WaitPackets, packets.offset(), packets.len() * BYTES);
+        let _recorded = self.enter_here(Operation::WaitPackets, packets.offset(), packets.len() * BYTES);
         seam::with(round);
         self.take_packets(&target, packets, round);
     }

@@ -26,7 +26,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn put<T: Data, B: Source<T, S>>(self, target: Sym<[T]>, source: B, pe: u32) {
-        self.enter(Operation::Put, target.offset(), bytes_of(target), pe);
+        let _recorded = self.enter(Operation::Put, target.offset(), bytes_of(target), pe);
         self.put_data(target, &source, pe, Operation::Put);
         if B::ENGINE {
             // Not only read: on the own PE the data has arrived.
@@ -41,7 +41,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn put_nbi<T: Data, B: LendSource<T, S>>(self, target: Sym<[T]>, source: B, pe: u32) -> B::Request {
-        self.enter(Operation::PutNbi, target.offset(), bytes_of(target), pe);
+        let _recorded = self.enter(Operation::PutNbi, target.offset(), bytes_of(target), pe);
         self.put_data(target, &source, pe, Operation::PutNbi);
         source.lend()
     }

@@ -63,7 +63,7 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn put_add<T: PutAdd>(self, target: Sym<[T]>, source: &Tile<T, S>, pe: u32) {
-        self.enter(Operation::PutAdd, target.offset(), bytes_of(target), pe);
+        let _recorded = self.enter(Operation::PutAdd, target.offset(), bytes_of(target), pe);
         self.add_data(target, source, pe, Operation::PutAdd);
         bulk::wait_stores();
         self.meet();
@@ -78,7 +78,7 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
         source: Tile<T, S>,
         pe: u32,
     ) -> <Tile<T, S> as LendSource<T, S>>::Request {
-        self.enter(Operation::PutAddNbi, target.offset(), bytes_of(target), pe);
+        let _recorded = self.enter(Operation::PutAddNbi, target.offset(), bytes_of(target), pe);
         self.add_data(target, &source, pe, Operation::PutAddNbi);
         source.lend()
     }

@@ -60,7 +60,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         pe: u32,
         operation: Operation,
     ) {
-        self.enter(operation, target.offset(), bytes_of(target), pe);
+        let _recorded = self.enter(operation, target.offset(), bytes_of(target), pe);
         seam::with(op.number());
         let word = self.remote(signal.span(), pe, operation);
         self.put_data(target, source, pe, operation);

@@ -17,7 +17,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[track_caller]
     pub fn p<T: Data>(self, target: Sym<T>, value: T, pe: u32) {
         const { assert!(size_of::<T>() <= 16, "`p` writes elements of at most 16 bytes: use `put`") };
-        self.enter(Operation::P, target.offset(), size_of::<T>() as u64, pe);
+        let _recorded = self.enter(Operation::P, target.offset(), size_of::<T>() as u64, pe);
         let address = self.remote(target.span(), pe, Operation::P);
         // SAFETY: a mapped, aligned element.
         unsafe { copy::store::<Racing, T>(address, value) };
@@ -27,7 +27,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[inline(always)]
     #[track_caller]
     pub fn g<T: Data>(self, source: Sym<T>, pe: u32) -> T {
-        self.enter(Operation::G, source.offset(), size_of::<T>() as u64, pe);
+        let _recorded = self.enter(Operation::G, source.offset(), size_of::<T>() as u64, pe);
         self.read(source, pe, Operation::G)
     }
 
@@ -50,7 +50,7 @@ impl<C: Context> Scoped<Thread, C> {
     #[inline(always)]
     #[track_caller]
     pub fn g_nbi<T: Data>(self, source: Sym<T>, pe: u32) -> GetRequest<T, Thread> {
-        self.enter(Operation::GNbi, source.offset(), size_of::<T>() as u64, pe);
+        let _recorded = self.enter(Operation::GNbi, source.offset(), size_of::<T>() as u64, pe);
         GetRequest::new(self.read(source, pe, Operation::GNbi))
     }
 
@@ -67,7 +67,7 @@ impl<C: Context> Scoped<Thread, C> {
     where
         [T; N]: Pod,
     {
-        self.enter(Operation::GetNbi, source.offset(), (N * size_of::<T>()) as u64, pe);
+        let _recorded = self.enter(Operation::GetNbi, source.offset(), (N * size_of::<T>()) as u64, pe);
         let address = self.remote(source.span(), pe, Operation::GetNbi);
         if source.len() < N as u64 {
             let fault = Fault {
@@ -106,7 +106,7 @@ impl<C: Context> Scoped<Warp, C> {
     #[track_caller]
     pub fn g<T: Data>(self, source: Sym<[T]>, pe: u32) -> T {
         const { assert!(size_of::<T>() <= 16, "`g` reads elements of at most 16 bytes: use `get`") };
-        self.enter(Operation::G, source.offset(), self.size() * size_of::<T>() as u64, pe);
+        let _recorded = self.enter(Operation::G, source.offset(), self.size() * size_of::<T>() as u64, pe);
         let address = self.remote(source.span(), pe, Operation::G);
         if source.len() < self.size() {
             let fault = Fault {

@@ -25,7 +25,7 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
         stage: &mut Stage<S>,
         pe: u32,
     ) {
-        self.enter(Operation::Put, target.offset(), bytes_of(target), pe);
+        let _recorded = self.enter(Operation::Put, target.offset(), bytes_of(target), pe);
         let to = self.remote(target.opaque().span(), pe, Operation::Put);
         let (from, len) = source.resolve(self.shmem(), Operation::Put);
         self.same_length(target.len(), len, target.offset(), pe, Operation::Put);
@@ -43,7 +43,7 @@ impl<S: WithinBlock, C: Context> Scoped<S, C> {
         stage: &mut Stage<S>,
         pe: u32,
     ) {
-        self.enter(Operation::Get, source.offset(), bytes_of(source), pe);
+        let _recorded = self.enter(Operation::Get, source.offset(), bytes_of(source), pe);
         let from = self.remote(source.opaque().span(), pe, Operation::Get);
         let (to, len) = target.resolve(self.shmem(), Operation::Get);
         self.same_length(len, source.len(), source.offset(), pe, Operation::Get);

@@ -27,7 +27,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) {
-        self.enter(Operation::Iput, target.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
+        let _recorded =
+            self.enter(Operation::Iput, target.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
         self.iput_data(target, &source, (target_stride, source_stride), count, pe, Operation::Iput);
         self.meet();
     }
@@ -44,7 +45,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) -> B::Request {
-        self.enter(Operation::IputNbi, target.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
+        let _recorded =
+            self.enter(Operation::IputNbi, target.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
         self.iput_data(target, &source, (target_stride, source_stride), count, pe, Operation::IputNbi);
         source.lend()
     }
@@ -62,7 +64,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) {
-        self.enter(Operation::Iget, source.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
+        let _recorded =
+            self.enter(Operation::Iget, source.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
         self.iget_data(&target, source, (target_stride, source_stride), count, pe, Operation::Iget);
         self.meet();
     }
@@ -79,7 +82,8 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         count: u64,
         pe: u32,
     ) -> B::Request {
-        self.enter(Operation::IgetNbi, source.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
+        let _recorded =
+            self.enter(Operation::IgetNbi, source.offset(), count.saturating_mul(size_of::<T>() as u64), pe);
         self.iget_data(&target, source, (target_stride, source_stride), count, pe, Operation::IgetNbi);
         target.lend()
     }

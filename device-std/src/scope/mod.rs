@@ -15,6 +15,7 @@ use crate::poll::Polled;
 use crate::sym::Span;
 use crate::team::OnTeam;
 use crate::together::Together;
+use crate::trace::Recorded;
 
 pub use block::Block;
 pub use grid::Grid;
@@ -31,12 +32,14 @@ pub struct Scoped<S, C> {
 
 impl<S, C: Context> Scoped<S, C> {
     /// Enters an operation of one thread on PE `pe` of this context, which the emulator is told by its number in the job.
+    /// What it returns lives until the operation's end.
     #[inline(always)]
     #[track_caller]
-    #[cfg_attr(target_arch = "nvptx64", expect(unused_variables, reason = "nothing to do here"))]
-    pub(crate) fn enter_alone(self, what: Operation, offset: u64, bytes: u64, pe: u32) {
+    #[must_use]
+    pub(crate) fn enter_alone(self, what: Operation, offset: u64, bytes: u64, pe: u32) -> Recorded {
         #[cfg(not(target_arch = "nvptx64"))]
         crate::seam::operation(Together::OneThread, what, offset, bytes, self.context.named(pe));
+        Recorded::alone(self, what, (offset, bytes), pe)
     }
 }
 
@@ -47,19 +50,23 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     }
 
     /// Enters an operation of the scope on PE `pe` of this context, which the emulator is told by its number in the job.
+    /// What it returns lives until the operation's end.
     #[inline(always)]
     #[track_caller]
-    #[cfg_attr(target_arch = "nvptx64", expect(unused_variables, reason = "nothing to do here"))]
-    pub(crate) fn enter(self, what: Operation, offset: u64, bytes: u64, pe: u32) {
+    #[must_use]
+    pub(crate) fn enter(self, what: Operation, offset: u64, bytes: u64, pe: u32) -> Recorded {
         #[cfg(not(target_arch = "nvptx64"))]
         crate::seam::operation(S::TOGETHER, what, offset, bytes, self.context.named(pe));
+        Recorded::together(self, what, (offset, bytes), pe)
     }
 
-    /// Enters an operation of the scope that names no other PE.
+    /// Enters an operation of the scope that names no other PE. What it returns lives until the operation's end.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn enter_here(self, what: Operation, offset: u64, bytes: u64) {
+    #[must_use]
+    pub(crate) fn enter_here(self, what: Operation, offset: u64, bytes: u64) -> Recorded {
         crate::seam::operation(S::TOGETHER, what, offset, bytes, self.shmem().my_pe());
+        Recorded::here(self, what, (offset, bytes))
     }
 
     /// The initiating context.
@@ -109,6 +116,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[track_caller]
     pub fn sync(self) {
         crate::seam::access(S::TOGETHER, Operation::Sync);
+        let _recorded = Recorded::here(self, Operation::Sync, (0, 0));
         self.meet();
     }
 

@@ -13,10 +13,8 @@ use crate::context::{Context, MayWait};
 use crate::fault::{Fault, fail};
 use crate::poll::{Polled, Until};
 use crate::scope::{Block, Scope as _, Scoped};
-use crate::seam;
 use crate::sym::Sym;
 use crate::thread;
-use crate::together::Together;
 use core::marker::PhantomData;
 use core::mem::offset_of;
 
@@ -57,7 +55,7 @@ impl<C: Context> Scoped<Block, C> {
     {
         let (shmem, UpdateInbox { start, shape, .. }) = (self.shmem(), inbox);
         let (pes, _) = (self.context.pes(), op);
-        seam::operation(Together::OneBlock, Operation::Updates, start.offset(), 0, shmem.my_pe());
+        let _recorded = self.enter_here(Operation::Updates, start.offset(), 0);
         let refuse = |cause, expected: u32, seen: u64| -> ! {
             let fault = Fault { peer: shmem.my_pe(), ..Fault::new(cause, Operation::Updates) };
             fail(shmem, Fault { offset: start.offset(), expected: expected.into(), seen, ..fault })
@@ -127,13 +125,7 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
     #[track_caller]
     pub fn add(&mut self, update: Option<Update<T>>) {
         let shmem = self.scope.shmem();
-        seam::operation(
-            Together::OneBlock,
-            Operation::Updates,
-            self.offset,
-            size_of::<T>() as u64,
-            shmem.my_pe(),
-        );
+        let _recorded = self.scope.enter_here(Operation::Updates, self.offset, size_of::<T>() as u64);
         let (mut pending, index, value, pe) = match update {
             Some(Update { index, value, pe }) => (true, index, value, pe),
             None => (false, 0, bytemuck::Zeroable::zeroed(), 0),
@@ -199,7 +191,7 @@ impl<T: AtomicWord, O: UpdateOp<T>, C: MayWait, const BATCH: usize, const PES: u
     #[track_caller]
     pub fn finish(mut self) {
         let shmem = self.scope.shmem();
-        seam::operation(Together::OneBlock, Operation::Updates, self.offset, 0, shmem.my_pe());
+        let _recorded = self.scope.enter_here(Operation::Updates, self.offset, 0);
         self.serve(true, Polled::Held, Trouble { cause: Cause::Deadline, pe: 0 });
         let mut pe = self.rank;
         while pe < self.scope.context.pes() {

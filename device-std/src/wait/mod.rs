@@ -57,7 +57,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        self.enter_here(Operation::WaitUntil, word.offset(), W::ELEMENT_BYTES);
+        let _recorded = self.enter_here(Operation::WaitUntil, word.offset(), W::ELEMENT_BYTES);
         seam::with(value.recorded());
         self.wait(word, Operation::WaitUntil, cmp, value, |seen| cmp.holds(seen, value));
     }
@@ -70,7 +70,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     where
         C: MayWait,
     {
-        self.enter_here(Operation::WaitReached, word.offset(), W::ELEMENT_BYTES);
+        let _recorded = self.enter_here(Operation::WaitReached, word.offset(), W::ELEMENT_BYTES);
         seam::with(goal.recorded());
         self.wait(word, Operation::WaitReached, Cmp::Ge, goal, |seen| W::reached(seen, goal));
     }
@@ -80,7 +80,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn test<W: WaitWord>(self, word: Sym<W>, cmp: Cmp, value: W::Value) -> bool {
-        self.enter_here(Operation::Test, word.offset(), W::ELEMENT_BYTES);
+        let _recorded = self.enter_here(Operation::Test, word.offset(), W::ELEMENT_BYTES);
         self.holds(word, |seen| cmp.holds(seen, value))
     }
 
@@ -89,7 +89,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn test_reached<W: Counter>(self, word: Sym<W>, goal: W::Value) -> bool {
-        self.enter_here(Operation::Test, word.offset(), W::ELEMENT_BYTES);
+        let _recorded = self.enter_here(Operation::Test, word.offset(), W::ELEMENT_BYTES);
         self.holds(word, |seen| W::reached(seen, goal))
     }
 

@@ -91,6 +91,12 @@ impl<W: WaitWord, M: Mask, G: Goals<W::Value>> Set<W, M, G> {
         unsafe { !M::ignores(self.mask, index) }
     }
 
+    /// Heap offset and bytes of all words.
+    #[inline(always)]
+    pub(super) fn range(self) -> (u64, u64) {
+        (self.offset, self.len * W::ELEMENT_BYTES)
+    }
+
     #[inline(always)]
     pub(super) fn word(self, index: u64) -> u64 {
         self.address + index * W::ELEMENT_BYTES

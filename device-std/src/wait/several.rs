@@ -13,6 +13,7 @@ use crate::poll::{Polled, Until, poll_until};
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::sym::Sym;
+use crate::trace::Recorded;
 use core::marker::PhantomData;
 
 /// An index as users see it.
@@ -261,7 +262,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         joins: bool,
     ) -> Set<W, M, ()> {
         let (shmem, len) = (self.shmem(), words.len());
-        self.enter_here(operation, words.offset(), len * W::ELEMENT_BYTES);
+        seam::operation(S::TOGETHER, operation, words.offset(), len * W::ELEMENT_BYTES, shmem.my_pe());
         let address = shmem.own_address(words.span(), operation);
         let mask = status.locate(shmem, operation, len);
         if joins {
@@ -272,6 +273,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
 
     #[inline(always)]
     fn do_wait_all<W: WaitWord, M: Mask, G: Goals<W::Value>>(self, set: Set<W, M, G>) {
+        let _recorded = Recorded::here(self, set.operation, set.range());
         let mut polled = Polled::Held;
         let mut until = Until::within(set.shmem.abi.deadline);
         let mut index = self.scope.rank();
@@ -295,6 +297,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         set: Set<W, M, G>,
         last: Option<u64>,
     ) -> Option<u64> {
+        let _recorded = Recorded::here(self, set.operation, set.range());
         let found = self.wait_found(set, || set.find(next(last)));
         some_index(self.scope.share(set.shmem, set.acquired(found)))
     }
@@ -305,6 +308,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         set: Set<W, M, G>,
         indices: I,
     ) -> u64 {
+        let _recorded = Recorded::here(self, set.operation, set.range());
         let indices = set.room(indices);
         let found = self.wait_found(set, || set.collect::<I>(indices));
         if self.scope.leads() {
@@ -334,6 +338,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
 
     #[inline(always)]
     fn do_test_all<W: WaitWord, M: Mask, G: Goals<W::Value>>(self, set: Set<W, M, G>) -> bool {
+        let _recorded = Recorded::here(self, set.operation, set.range());
         let mut answer = self.scope.leads();
         if answer {
             let mut index = 0;
@@ -356,6 +361,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         set: Set<W, M, G>,
         last: Option<u64>,
     ) -> Option<u64> {
+        let _recorded = Recorded::here(self, set.operation, set.range());
         let found = if self.scope.leads() { set.find(next(last)) } else { Found::none() };
         some_index(self.scope.share(set.shmem, set.acquired(found)))
     }
@@ -366,6 +372,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         set: Set<W, M, G>,
         indices: I,
     ) -> u64 {
+        let _recorded = Recorded::here(self, set.operation, set.range());
         let indices = set.room(indices);
         let mut found = Found::none();
         if self.scope.leads() {

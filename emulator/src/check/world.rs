@@ -371,6 +371,7 @@ impl World {
             grid_slot: 0,
             launch: 1,
             teams: words + tables(self.pes) + u64::from(pe) * teams::BYTES,
+            trace: 0,
         };
         let kernel = kernel.clone();
         let launch = Launch {

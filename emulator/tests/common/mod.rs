@@ -89,6 +89,7 @@ impl Job {
             grid_slot: pe,
             launch: 1,
             teams: self.shared.address() + TEAMS,
+            trace: 0,
         }
     }
 

@@ -10,6 +10,7 @@ pub use variables::{VARIABLES, Variable};
 use crate::config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
 use crate::error::{Error, Result};
 use crate::launched::{self, Choice, Found};
+use crate::trace;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Once;
@@ -17,8 +18,11 @@ use std::time::Duration;
 use variables::{
     BOOTSTRAP, CHECK, CHECK_CHOICES, CHECK_JSON, CHECK_PATIENCE, CHECK_PROFILE, CHECK_SEED, CHECK_SEEDS,
     DEADLINE, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP, INTERFACE,
-    JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS,
+    JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS, TRACE, TRACE_EVENTS,
 };
+
+/// Most operations of a PE in a timeline: 768 MiB of its device.
+const MOST_TRACE_EVENTS: u32 = 1 << 24;
 
 impl Config {
     /// The set-up that the environment asks for: see [`VARIABLES`].
@@ -56,6 +60,7 @@ impl Config {
         config.deadline = environment.deadline.unwrap_or(config.deadline);
         config.kernel_limit = environment.kernel_limit;
         config.heap_limit = environment.heap;
+        config.trace = environment.trace();
         config.emulated_devices = environment.emulated_devices;
         if let Some(bytes) = environment.emulated_memory {
             config = config.emulated_memory(bytes);
@@ -82,6 +87,8 @@ pub(crate) struct Environment {
     pub(crate) deadline: Option<Duration>,
     pub(crate) kernel_limit: Option<Duration>,
     pub(crate) heap: Option<u64>,
+    /// The file of the timeline, and how many operations it has room for.
+    pub(crate) trace: (Option<OsString>, Option<u32>),
     pub(crate) emulated_devices: Option<u32>,
     pub(crate) emulated_memory: Option<u64>,
     pub(crate) emulated_seed: Option<u64>,
@@ -131,6 +138,12 @@ impl Environment {
             deadline: parse(&DEADLINE, of(&DEADLINE), duration)?,
             kernel_limit: parse(&KERNEL_LIMIT, of(&KERNEL_LIMIT), duration)?,
             heap: parse(&HEAP, of(&HEAP), bytes)?,
+            trace: (
+                of(&TRACE),
+                parse(&TRACE_EVENTS, of(&TRACE_EVENTS), |value| {
+                    value.parse().ok().filter(|events| (1..=MOST_TRACE_EVENTS).contains(events))
+                })?,
+            ),
             emulated_devices: parse(&EMULATED_DEVICES, of(&EMULATED_DEVICES), count)?,
             emulated_memory: parse(&EMULATED_MEMORY, of(&EMULATED_MEMORY), bytes)?,
             emulated_seed: parse(&EMULATED_SEED, of(&EMULATED_SEED), |value| value.parse().ok())?,
@@ -155,6 +168,12 @@ impl Environment {
 }
 
 impl Environment {
+    /// Where the timeline goes.
+    fn trace(&self) -> Option<trace::Asked> {
+        let (path, events) = &self.trace;
+        path.as_ref().map(|path| trace::Asked { path: path.into(), events: events.unwrap_or(trace::EVENTS) })
+    }
+
     /// Sets over what the processes meet.
     fn meet(&self, config: &mut Config) -> Result<()> {
         let Some(interface) = &self.interface else {
@@ -297,6 +316,7 @@ mod tests {
             ("OXSHMEM_HEAP", "G"),
             ("OXSHMEM_HEAP", "99999999T"),
             ("OXSHMEM_EMULATED_MEMORY", "1.5G"),
+            ("OXSHMEM_TRACE_EVENTS", "0"),
             ("OXSHMEM_CHECK", "yes"),
             ("OXSHMEM_CHECK_SEEDS", "0"),
             ("OXSHMEM_CHECK_CHOICES", "1:2,3"),

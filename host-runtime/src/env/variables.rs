@@ -73,6 +73,19 @@ pub(super) const EMULATED_SEED: Variable = Variable {
     meaning: "makes each emulated GPU run its threads in a pseudo-random order that this number fixes",
 };
 
+pub(super) const TRACE: Variable = Variable {
+    name: "OXSHMEM_TRACE",
+    values: "a path",
+    default: "nothing is recorded",
+    meaning: "writes a timeline of the job to this file, in Chrome's trace format, which Perfetto opens: what kernels and hosts of all PEs did when; on a GPU, kernels built in the traced flavour record their operations",
+};
+pub(super) const TRACE_EVENTS: Variable = Variable {
+    name: "OXSHMEM_TRACE_EVENTS",
+    values: "a number from 1 to 16777216",
+    default: "65536, which takes 3 MiB of each PE's device",
+    meaning: "how many operations of each PE the timeline has room for, and how many events of its host; later ones are left out, and counted",
+};
+
 pub(crate) const RANK: Variable = Variable {
     name: "OXSHMEM_RANK",
     values: "a number from 0 on, less than OXSHMEM_WORLD_SIZE",
@@ -205,6 +218,8 @@ pub const VARIABLES: &[Variable] = &[
     EMULATED_DEVICES,
     EMULATED_MEMORY,
     EMULATED_SEED,
+    TRACE,
+    TRACE_EVENTS,
     CHECK,
     CHECK_SEED,
     CHECK_SEEDS,

@@ -215,6 +215,7 @@ pub fn unchecked(rounds: u64) -> Result<Duration, Error> {
             grid_slot: pe,
             launch: 1,
             teams: 0,
+            trace: 0,
         };
         streams.push((device.create_stream(), context));
     }

@@ -33,7 +33,7 @@ pub(super) fn ptx(bench: &Bench) -> Result<Outcome> {
     let mut tests = bench.cargo();
     tests.args(["test", "--package", "oxshmem-tests", "--test", "ptx", "--", "--nocapture"]);
     pass_through(tests.env("OXSHMEM_TEST_PTXAS", ptxas))?;
-    let report = kernels::ptx(&bench.checkout, &[], false)?;
+    let report = kernels::ptx(&bench.checkout, &[], kernels::Shown::default())?;
     let rebuild = seconds(report.rebuild);
     Ok(Outcome::Passed(format!("{} kernels assembled, {rebuild} after a change in one", report.kernels)))
 }

@@ -186,6 +186,8 @@ pub trait Hooks {
     fn fixed_shared(&self, site: usize, bytes: usize, align: usize) -> u64;
     /// The device's clock, in the unit of [`ContextAbi::deadline`](crate::abi::ContextAbi::deadline).
     fn now(&self) -> u64;
+    /// The host's monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds.
+    fn host_time(&self) -> u64;
     /// Ends the running thread by unwinding its coroutine.
     fn exit(&self) -> !;
     /// The checker, if the run is checked.

@@ -45,6 +45,17 @@ pub(crate) fn globaltimer() -> u64 {
     now().saturating_mul(1000)
 }
 
+/// The time of a record: the host's clock, in nanoseconds. The emulator's own is the machine's, and those of several
+/// processes have nothing to do with each other.
+pub(crate) fn trace_time() -> u64 {
+    current().host_time()
+}
+
+/// Whether a guard is dropped because its function returns, and not because its thread is unwound.
+pub(crate) fn returns() -> bool {
+    !std::thread::panicking()
+}
+
 /// The device's clock, in steps.
 pub(crate) fn clock64() -> u64 {
     now()

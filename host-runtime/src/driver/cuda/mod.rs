@@ -112,7 +112,7 @@ pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
         let target = Target { capability: capability(device)?, driver, name: info.name.clone() };
         gpus.push(Arc::new(Gpu {
             info,
-            kernels: Kernels::load(context.clone(), &target)?,
+            kernels: Kernels::load(context.clone(), &target, config.trace.is_some())?,
             pool: Arc::new(Pool::new(context.clone())?),
             all: devices.clone(),
             handles,

@@ -10,7 +10,10 @@ use cudarc::driver::sys::{self, CUjit_option, CUmodule, CUresult};
 use oxshmem_device::launch::{Image, Module, modules};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The package of the kernels behind host operations, which do not record: the host does.
+const RUNTIMES_OWN: &str = "oxshmem-stream-kernels";
 
 /// Room for what the driver's compiler prints.
 const LOG_BYTES: usize = 16 * 1024;
@@ -44,11 +47,13 @@ pub(super) struct Target {
 }
 
 impl Kernels {
-    /// Loads every kernel of the program. What fails is kept for the launch of that kernel.
-    pub(super) fn load(context: Arc<Context>, target: &Target) -> Result<Self> {
+    /// Loads every kernel of the program, `traced` where it is there in that flavour. What fails is kept for the launch of that
+    /// kernel.
+    pub(super) fn load(context: Arc<Context>, target: &Target, traced: bool) -> Result<Self> {
         context.enter()?;
         let mut kernels = Self { context, functions: HashMap::new(), loaded: Vec::new() };
         for module in modules() {
+            let flavour = flavour(module, traced);
             let mut images: HashMap<&'static str, Result<CUmodule>> = HashMap::new();
             for info in module.kernels {
                 if kernels.functions.contains_key(info.symbol) {
@@ -57,7 +62,7 @@ impl Kernels {
                 let has = |image: &&Image| {
                     module.kernels.iter().any(|k| k.symbol == info.symbol && k.arch == image.arch)
                 };
-                let function = match best(module.images.iter().filter(has), target) {
+                let function = match best(flavour.iter().filter(has), target) {
                     None => Err(no_fitting(module, target)),
                     Some(image) => images
                         .entry(image.arch)
@@ -145,6 +150,24 @@ fn function(module: &Module, loaded: CUmodule, symbol: &'static str) -> Result<F
     // SAFETY: a live function. The call is as old as the oldest driver that is accepted (CUDA 12.4).
     unsafe { cu!(cuFuncLoad(function), "loading a kernel") }?;
     Ok(Function(function as usize))
+}
+
+/// The images of a module that a run loads. A traced one says which modules cannot record.
+fn flavour(module: &Module, traced: bool) -> &'static [Image] {
+    static SAID: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    if !traced || !module.traced.is_empty() {
+        return if traced { module.traced } else { module.images };
+    }
+    let records = !module.kernels.is_empty() && module.package != RUNTIMES_OWN;
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if records && !said.contains(&module.package) {
+        said.push(module.package);
+        eprintln!(
+            "oxshmem: the timeline will lack what kernels of {} do: its build.rs asks for no traced flavour (oxshmem_builder::Builder::trace)",
+            module.package
+        );
+    }
+    module.images
 }
 
 /// The best of some images: the newest architecture that the device has, specific before general.
@@ -245,6 +268,7 @@ fn text(log: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxshmem_device::launch::KernelInfo;
 
     const fn image(arch: &'static str, ptx_version: (u32, u32)) -> Image {
         Image { arch, ptx_version, ptx: "" }
@@ -273,6 +297,31 @@ mod tests {
             let target = Target { capability, driver, name: String::new() };
             assert_eq!(best(images.iter(), &target).map(|i| i.arch), expected, "{capability:?} {driver}");
         }
+    }
+
+    #[test]
+    fn a_traced_run_takes_the_traced_images_where_there_are_some() {
+        const KERNEL: KernelInfo = KernelInfo {
+            symbol: "k",
+            arch: "sm_90",
+            registers: None,
+            spill_bytes: None,
+            local_bytes: None,
+            shared_bytes: None,
+        };
+        const PLAIN: &[Image] = &[image("sm_90", (8, 6))];
+        const TRACED: &[Image] = &[image("sm_80", (8, 4))];
+        let module = Module {
+            package: "p",
+            images: PLAIN,
+            traced: TRACED,
+            kernels: &[KERNEL],
+            missing: None,
+            toolchain: "",
+        };
+        let arch = |module: &Module, traced| flavour(module, traced)[0].arch;
+        assert_eq!((arch(&module, false), arch(&module, true)), ("sm_90", "sm_80"));
+        assert_eq!(arch(&Module { traced: &[], ..module }, true), "sm_90");
     }
 
     #[test]

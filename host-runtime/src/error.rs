@@ -4,10 +4,12 @@
 //! the sentence.
 
 mod debug;
+mod registration;
 mod root;
 mod words;
 
 use crate::failure::{Failure, KernelPanic};
+pub use registration::{Registration, Unregistrable};
 use std::sync::Arc;
 use std::time::Duration;
 pub(crate) use words::pid_in_brackets;
@@ -482,6 +484,9 @@ pub enum Error {
         /// Why it is wrong.
         why: &'static str,
     },
+    /// Memory of the program's cannot be registered.
+    #[error("{0}")]
+    Registration(Box<Registration>),
     /// A host access outside an allocation.
     #[error("elements {start}..{} of an allocation of {len} elements were accessed", start.saturating_add(*count))]
     OutOfRange {

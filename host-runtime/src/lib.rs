@@ -61,6 +61,7 @@
 //! | [`error`](Error), [`Failure`] | what can go wrong, and what a failed kernel left |
 
 mod alloc;
+mod arrays;
 #[cfg(feature = "emulator")]
 mod asked;
 mod atomic;
@@ -69,6 +70,7 @@ mod bootstrap;
 mod calls;
 #[cfg(feature = "emulator")]
 mod check;
+mod claims;
 mod config;
 #[cfg(feature = "cuda")]
 pub mod cuda {
@@ -83,6 +85,7 @@ mod event;
 mod exchange;
 mod failure;
 mod fault;
+mod foreign;
 mod formed;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -90,8 +93,10 @@ pub mod fuzzing;
 mod graph;
 mod group;
 mod growth;
+mod host_vec;
 mod intern;
 mod job;
+
 mod known;
 mod launch;
 mod launched;
@@ -103,6 +108,7 @@ mod on_stream;
 mod order;
 mod pe;
 mod process;
+mod registered;
 mod rma;
 mod room;
 mod run;
@@ -130,16 +136,21 @@ pub use oxshmem_device::check_test;
 pub mod __private {
     pub use crate::check::check_test;
 }
+pub use arrays::cuda_array::CudaArrayInterface;
+pub use arrays::dlpack;
+pub use arrays::element::ArrayElement;
 pub use bootstrap::{BadUniqueId, UniqueId};
 pub use config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
-pub use error::{Error, Result};
+pub use error::{Error, Registration, Result, Unregistrable};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
 pub use graph::Graph;
+pub use host_vec::HostVec;
 pub use local::DeviceVec;
-pub use memory::{Destination, OnDevice, OnHeap, Source};
+pub use memory::{Destination, OnDevice, OnHeap, Source, SourceOnDevice};
 pub use on_stream::WaitsOnStream;
 pub use oxshmem_device::{LaunchConfig, Reach, Signal, SignalOp};
+pub use registered::SourceVec;
 pub use run::{run, run_local};
 pub use session::{Session, init, init_with_unique_id};
 pub use shmem::Shmem;

@@ -24,6 +24,11 @@ pub const PERF: &str = "oxshmem-perf";
 /// Programs of a bundle without kernels.
 pub const PLAIN_PROGRAMS: &[&str] = &[LAUNCHER, "startup"];
 
+/// A library that a script of Python's loads, where cargo puts it, and the script.
+pub const LIBRARY: &str = "examples/libdlpack.so";
+/// See [`LIBRARY`].
+pub const SCRIPT: &str = "tests/programs/dlpack.py";
+
 /// The launcher.
 pub const LAUNCHER: &str = "oxshmem-run";
 

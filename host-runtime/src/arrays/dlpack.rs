@@ -97,7 +97,8 @@ impl Tensor {
     ///
     /// # Safety
     /// `managed` points to a `DLManagedTensor` that is nobody else's, as its format describes it: what it names is there until
-    /// its deleter is called, which may be on any thread.
+    /// its deleter is called, which may be on any thread; and the program orders what kernels and operations do with the data
+    /// against every other use of it.
     pub unsafe fn from_managed(managed: NonNull<Managed>) -> Self {
         Self(Form::Plain(managed))
     }
@@ -114,8 +115,10 @@ impl Tensor {
     pub fn is_read_only(&self) -> bool {
         match self.0 {
             Form::Plain(_) => false,
-            // SAFETY: it is there as long as self.
-            Form::Versioned(managed) => unsafe { managed.as_ref() }.flags & READ_ONLY != 0,
+            // SAFETY: it is there as long as self; flags mean that in this major version.
+            Form::Versioned(managed) => unsafe {
+                (*managed.as_ptr()).major == MAJOR && (*managed.as_ptr()).flags & READ_ONLY != 0
+            },
         }
     }
 

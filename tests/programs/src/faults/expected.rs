@@ -37,6 +37,8 @@ impl Expected {
             (What::Stopped, _) => both(format!("Absent({victim})")),
             (What::Panics, _) => both(format!("PeFailed({victim}) PePanicked({victim})")),
             (What::Fails, _) => both(format!("PeFailed({victim}) on purpose")),
+            (What::UsesDropped, _) => both(format!("PeFailed({victim}) BadHandle")),
+            (What::RegistersElsewhere, _) => both(format!("PeFailed({victim}) Registration({victim})")),
             // When the fence has ended in vain they join, and go on without the server.
             (_, Point::Server(Malice::Holds)) => both(ok()),
             (_, Point::Server(malice)) => Self { call: None, run: by_server(malice, pe) },
@@ -104,6 +106,8 @@ pub(super) fn victim_differs(row: &Row, said: &Last, status: ExitStatus) -> Opti
         What::Panics => (Some(format!("PePanicked({victim})")), Some(1)),
         What::Fails => (Some("on purpose".to_owned()), Some(1)),
         What::Exits => (None, Some(3)),
+        What::UsesDropped => (Some("BadHandle".to_owned()), Some(1)),
+        What::RegistersElsewhere => (Some(format!("Registration({victim})")), Some(1)),
         What::Killed | What::Stopped => (None, None),
     };
     // It has said so before it is killed.

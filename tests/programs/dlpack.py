@@ -135,6 +135,7 @@ def check(library, arrays, elements):
         error = library.exchange(array, target)
         if part not in (error or ""):
             wrong.append(f"PE {me} expected an error with {part!r}, not {error}")
+    del array
     if [sys.getrefcount(array) for array in (source, target, doubles, columns)] != references:
         wrong.append(f"PE {me}: a tensor was not given back once")
     return wrong

@@ -171,6 +171,7 @@ fn the_owner_stays_until_kernels_that_use_the_memory_are_over() {
             add_one::launch_on(&shmem, &stream, ONE, &registered)?;
             drop(registered);
             // Still in use: neither given back nor to be had again.
+            // SAFETY: what is refused is not used.
             let overlaps = why(unsafe { shmem.buffer_register(start, 8) });
             says(overlaps, &["registered memory of PE 0", "synchronize"]);
             assert_eq!(count(), 0);
@@ -178,10 +179,12 @@ fn the_owner_stays_until_kernels_that_use_the_memory_are_over() {
             shmem.synchronize()?;
             assert_eq!((count(), &values[..]), (1, &[1; 8][..]));
             // What is refused gives its owner back, and what is kept to the end does so then.
+            // SAFETY: as above.
             let refused = unsafe {
                 shmem.buffer_register_owned(std::ptr::null_mut::<u32>(), 8, Counted(drops.clone()))
             };
             assert_eq!((why(refused), count()), (Unregistrable::Null, 2));
+            // SAFETY: the vector is returned with it, and nothing uses it.
             let kept = unsafe { shmem.buffer_register_owned(start, 8, Counted(drops.clone()))? };
             Ok((kept, values))
         })
@@ -242,6 +245,7 @@ impl Made {
         unsafe extern "C" fn delete(managed: *mut Managed) {
             // SAFETY: both were made by `tensor`, and this is called once.
             unsafe { delete_made((*managed).context) };
+            // SAFETY: as above.
             drop(unsafe { Box::from_raw(managed) });
         }
         let mut tensor = self.raw();
@@ -256,6 +260,7 @@ impl Made {
         unsafe extern "C" fn delete(managed: *mut ManagedVersioned) {
             // SAFETY: as above.
             unsafe { delete_made((*managed).context) };
+            // SAFETY: as above.
             drop(unsafe { Box::from_raw(managed) });
         }
         let tensor = self.raw();

@@ -1,7 +1,7 @@
 //! What a program does wrong with memory of its own: errors, which the others learn of as of any other.
 
-use super::own_memory::OwnMemory;
 use crate::kernels::registered::put_in_rounds;
+use crate::own_memory::OwnMemory;
 use oxshmem::dlpack::{Managed, RawTensor, Tensor};
 use oxshmem::{LaunchConfig, Result, Shmem, Signal, SymVec};
 use std::ptr::NonNull;

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `table.rs` | the rows |
 //! | `pe.rs` | what a process of a row does |
-//! | `misuse.rs`, `own_memory.rs` | what it does wrong with memory of its own, and that memory |
+//! | `misuse.rs` | what it does wrong with memory of its own |
 //! | `said.rs` | what it says of its errors |
 //! | `expected.rs` | what it should say |
 //! | `row.rs` | runs a row and judges it |
@@ -15,7 +15,6 @@
 
 mod expected;
 mod misuse;
-mod own_memory;
 mod pe;
 mod pmi_server;
 mod processes;

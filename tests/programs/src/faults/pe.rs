@@ -2,12 +2,12 @@
 
 use super::PES;
 use super::misuse::{LEN, SHAPE, registers_elsewhere, uses_dropped};
-use super::own_memory::OwnMemory;
 use super::said::{self, Said};
 use super::table::{By, Point, Row, What};
 use crate::kernels::failures::wait_for_ever;
 use crate::kernels::registered::put_in_rounds;
 use crate::kernels::scope;
+use crate::own_memory::OwnMemory;
 use oxshmem::{Config, Error, LaunchConfig, Result, Shmem, UniqueId};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{Read, Write};

@@ -4,14 +4,20 @@ use cudarc::driver::sys;
 use oxshmem::{Error, Result, Shmem};
 
 /// It, until dropped; nothing uses it then.
-pub(super) enum OwnMemory {
+#[derive(Debug)]
+pub enum OwnMemory {
+    /// The host's.
     Host(Vec<u32>),
+    /// The GPU's, by its address.
     Gpu(sys::CUdeviceptr),
 }
 
 impl OwnMemory {
     /// Takes memory for `len` elements, in the GPU's primary context, which the PE's thread is in.
-    pub(super) fn new(shmem: &Shmem, len: usize) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    pub fn new(shmem: &Shmem, len: usize) -> Result<Self> {
         if shmem.is_emulated() {
             return Ok(Self::Host(vec![shmem.my_pe(); len]));
         }
@@ -23,7 +29,8 @@ impl OwnMemory {
         }
     }
 
-    pub(super) fn start(&mut self) -> *mut u32 {
+    /// Its first element.
+    pub fn start(&mut self) -> *mut u32 {
         match self {
             Self::Host(values) => values.as_mut_ptr(),
             Self::Gpu(start) => std::ptr::with_exposed_provenance_mut(*start as usize),

@@ -114,7 +114,7 @@ mod tests {
             assert_eq!(find(&snapshot, address, bytes).map(|r| r.owner), owner, "{bytes} bytes at {address}");
         }
         for (start, end, taken) in
-            [(250, 300, None), (400, 401, None), (399, 402, Some(300)), (90, 500, Some(400))]
+            [(250, 300, None), (400, 401, None), (399, 402, Some(400)), (90, 500, Some(400))]
         {
             let found = table.insert_apart(Range { start, end, owner: None });
             assert_eq!(found.err().map(|range| range.start), taken, "{start}..{end}");

@@ -123,12 +123,15 @@ impl Machine {
         HostMemory::new(self.table.clone(), bytes)
     }
 
-    /// Lets every device access `bytes` of the program's own memory at `address`. Ranges must not overlap.
+    /// Lets every device access `bytes` of the program's own memory at `address`.
+    ///
+    /// # Errors
+    /// [`Error::System`] if it overlaps what devices access already.
     ///
     /// # Safety
     /// The memory stays valid until the registration is dropped and every kernel that uses it has ended, and
     /// the program makes no reference to it meanwhile that kernels' accesses would break.
-    pub unsafe fn register_host(&self, address: u64, bytes: u64) -> HostRegistration {
+    pub unsafe fn register_host(&self, address: u64, bytes: u64) -> Result<HostRegistration, Error> {
         HostRegistration::new(self.table.clone(), address, bytes)
     }
 
@@ -191,9 +194,15 @@ impl Machine {
         self.note(at, Did::Freed { offset });
     }
 
-    /// Says that the calling host thread's PE has local memory at an address.
-    pub fn allocated_local(&self, at: &'static Location<'static>, address: u64, bytes: u64) {
-        self.note(at, Did::AllocatedLocal { address, bytes });
+    /// Says that the calling host thread's PE has local memory at an address, of this kind.
+    pub fn allocated_local(
+        &self,
+        at: &'static Location<'static>,
+        address: u64,
+        bytes: u64,
+        kind: &'static str,
+    ) {
+        self.note(at, Did::AllocatedLocal { address, bytes, kind });
     }
 
     /// Says that it has given it back.

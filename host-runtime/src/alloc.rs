@@ -181,6 +181,13 @@ impl Heap {
         Some(allocation)
     }
 
+    /// Gives memory back to the devices that is behind the last range taken, as far as it came by growths that now hold
+    /// nothing. No kernel of any PE runs, and every PE does this at the same time.
+    pub(crate) fn shrink(&mut self) {
+        let used = self.taken.values().map(|taken| taken.range.end * UNIT).max();
+        self.space.shrink_to(used.unwrap_or(0));
+    }
+
     /// What stands at a heap offset.
     pub(crate) fn place(&self, offset: u64) -> Place {
         if let Some(place) = Place::control(offset) {

@@ -4,11 +4,13 @@
 //! the sentence.
 
 mod debug;
+mod registration;
 mod root;
 mod trace;
 mod words;
 
 use crate::failure::{Failure, KernelPanic};
+pub use registration::{Registration, Unregistrable};
 use std::sync::Arc;
 use std::time::Duration;
 pub use trace::TraceError;
@@ -484,6 +486,9 @@ pub enum Error {
         /// Why it is wrong.
         why: &'static str,
     },
+    /// Memory of the program's cannot be registered.
+    #[error("{0}")]
+    Registration(Box<Registration>),
     /// A host access outside an allocation.
     #[error("elements {start}..{} of an allocation of {len} elements were accessed", start.saturating_add(*count))]
     OutOfRange {

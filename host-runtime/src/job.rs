@@ -3,6 +3,7 @@
 
 use crate::alloc::{Heap, Tags};
 use crate::board::Board;
+use crate::claims::Claims;
 use crate::config::{Config, HEAP_UNIT};
 use crate::driver::{self, Device, Registered};
 use crate::error::{Error, Result};
@@ -62,6 +63,8 @@ pub(crate) struct Job {
     pub(crate) team_tag: u16,
     /// Where processes hand each other heap memory.
     pub(crate) exchange: Option<Exchange>,
+    /// What is registered of the program's memory.
+    pub(crate) claims: Arc<Claims>,
     /// When it was first seen that the job has failed, and by what.
     failing: Mutex<Option<(Instant, &'static str)>>,
     // Fields drop in order: devices forget the board before it goes. What is mapped holds its device.
@@ -175,6 +178,7 @@ impl Job {
             pes_on_device,
             gpu_of_pe,
             exchange,
+            claims: Arc::default(),
             heap: Mutex::new(heap),
             shared,
             board,

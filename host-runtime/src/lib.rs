@@ -62,6 +62,7 @@
 //! | [`error`](Error), [`Failure`] | what can go wrong, and what a failed kernel left |
 
 mod alloc;
+mod arrays;
 #[cfg(feature = "emulator")]
 mod asked;
 mod atomic;
@@ -70,6 +71,7 @@ mod bootstrap;
 mod calls;
 #[cfg(feature = "emulator")]
 mod check;
+mod claims;
 mod config;
 #[cfg(feature = "cuda")]
 pub mod cuda {
@@ -84,6 +86,7 @@ mod event;
 mod exchange;
 mod failure;
 mod fault;
+mod foreign;
 mod formed;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -91,8 +94,10 @@ pub mod fuzzing;
 mod graph;
 mod group;
 mod growth;
+mod host_vec;
 mod intern;
 mod job;
+
 mod known;
 mod launch;
 mod launched;
@@ -104,6 +109,7 @@ mod on_stream;
 mod order;
 mod pe;
 mod process;
+mod registered;
 mod rma;
 mod room;
 mod run;
@@ -132,16 +138,21 @@ pub use oxshmem_device::check_test;
 pub mod __private {
     pub use crate::check::check_test;
 }
+pub use arrays::cuda_array::CudaArrayInterface;
+pub use arrays::dlpack;
+pub use arrays::element::ArrayElement;
 pub use bootstrap::{BadUniqueId, UniqueId};
 pub use config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
-pub use error::{Error, Result, TraceError};
+pub use error::{Error, Registration, Result, TraceError, Unregistrable};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
 pub use graph::Graph;
+pub use host_vec::HostVec;
 pub use local::DeviceVec;
-pub use memory::{Destination, OnDevice, OnHeap, Source};
+pub use memory::{Destination, OnDevice, OnHeap, Source, SourceOnDevice};
 pub use on_stream::WaitsOnStream;
 pub use oxshmem_device::{LaunchConfig, Reach, Signal, SignalOp};
+pub use registered::SourceVec;
 pub use run::{run, run_local};
 pub use session::{Session, init, init_with_unique_id};
 pub use shmem::Shmem;

@@ -1,4 +1,5 @@
-//! Local device memory of a PE: scratch, weights, results. Peers cannot reach it.
+//! Local device memory of a PE: scratch, weights, results. Peers cannot reach it. It is allocated here, or the program's own
+//! (`registered.rs`).
 
 use crate::driver;
 use crate::error::{Error, Result};
@@ -11,7 +12,8 @@ use oxshmem_device::launch::Arg;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// `len` elements of `T` in this PE's device memory. Dropping it never blocks: the memory is given back when
+/// `len` elements of `T` in this PE's device memory: allocated by oxshmem, or registered
+/// ([`Shmem::buffer_register`]). Dropping it never blocks: the memory is given back when
 /// what was launched before the drop is over. The host methods wait until everything that this PE launched is
 /// over, then copy.
 pub struct DeviceVec<T: Pod> {
@@ -52,12 +54,7 @@ impl Shmem {
 
     fn device_vec<T: Pod>(&self, len: usize) -> Result<DeviceVec<T>> {
         let pe = self.pe();
-        if let Some(error) = pe.trouble() {
-            return Err(error);
-        }
-        pe.not_capturing("an allocation of local memory")?;
-        pe.look_at_all()?;
-        pe.collect()?;
+        pe.ready_for_local("an allocation of local memory")?;
         let overflow = || Error::SizeOverflow { elements: len as u64, element_bytes: size_of::<T>() as u64 };
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(overflow)? as u64;
         let limit = pe.device.info().memory;
@@ -70,11 +67,16 @@ impl Shmem {
             address = pe.copies.allocate(bytes)?;
             pe.lock().insert_local(address, bytes);
         }
-        Ok(DeviceVec { pe: pe.clone(), address, len, of: PhantomData })
+        Ok(DeviceVec::over(pe, address, len))
     }
 }
 
 impl<T: Pod> DeviceVec<T> {
+    /// A vector over local memory that the PE knows; address 0 if it has no bytes.
+    pub(crate) fn over(pe: &Arc<Pe>, address: u64, len: usize) -> Self {
+        Self { pe: pe.clone(), address, len, of: PhantomData }
+    }
+
     /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
@@ -132,7 +134,8 @@ impl<T: Pod> DeviceVec<T> {
         self.copy_in(values)
     }
 
-    fn copy_in(&self, values: &[T]) -> Result<()> {
+    /// Waits for nothing.
+    pub(crate) fn copy_in(&self, values: &[T]) -> Result<()> {
         self.check_range(values.len())?;
         if values.is_empty() || size_of::<T>() == 0 {
             return Ok(());

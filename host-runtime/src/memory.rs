@@ -1,9 +1,11 @@
 //! What operations of the host take: ranges of symmetric and of local device memory, and the host's own memory.
 
 use crate::error::{Error, Result};
+use crate::host_vec::HostVec;
 use crate::local::DeviceVec;
 use crate::named::Live;
 use crate::pe::Pe;
+use crate::registered::SourceVec;
 use crate::symmetric::SymVec;
 use bytemuck::Pod;
 use oxshmem_device::launch::{KernelParam, Named};
@@ -23,9 +25,18 @@ pub trait OnHeap<T: Pod>: sealed::OnDevice<T> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no device memory of `{T}`: operations on a stream take a symmetric vector, a `DeviceVec`, or a handle to one",
     label = "not device memory of `{T}`",
-    note = "host memory is moved by the blocking forms: `put`, `get`"
+    note = "host memory is moved by the blocking forms, `put` and `get`, or as a `HostVec`",
+    note = "a `SourceVec` is read-only: it can be a source, and no target"
 )]
 pub trait OnDevice<T: Pod>: sealed::OnDevice<T> {}
+
+/// Device memory that holds `T` and that an operation on a stream can read: [`OnDevice`], or a `&SourceVec<T>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no device memory of `{T}`: operations on a stream take a symmetric vector, a `DeviceVec`, or a handle to one",
+    label = "not device memory of `{T}`",
+    note = "host memory is moved by the blocking forms, `put` and `get`, or as a `HostVec`"
+)]
+pub trait SourceOnDevice<T: Pod>: sealed::OnDevice<T> {}
 
 /// What a blocking put can read: host slices, arrays and vectors by reference, and [`OnDevice`].
 #[diagnostic::on_unimplemented(
@@ -82,7 +93,8 @@ mod sealed {
     }
 }
 
-macro_rules! on_device {
+/// Device memory that is read.
+macro_rules! source_on_device {
     ($($what:ty: |$this:ident| $range:expr;)*) => {
         $(
             impl<T: Pod> sealed::OnDevice<T> for $what {
@@ -91,13 +103,26 @@ macro_rules! on_device {
                     $range
                 }
             }
-            impl<T: Pod> OnDevice<T> for $what {}
+            impl<T: Pod> SourceOnDevice<T> for $what {}
             impl<T: Pod> sealed::Source<T> for $what {
                 fn data(&self) -> Data<'_, T> {
                     Data::Device(sealed::OnDevice::range(self))
                 }
             }
             impl<T: Pod> Source<T> for $what {}
+        )*
+    };
+}
+source_on_device! {
+    &SourceVec<T>: |vector| of_vector(&vector.0);
+}
+
+/// Device memory that is read and written.
+macro_rules! on_device {
+    ($($what:ty: |$this:ident| $range:expr;)*) => {
+        source_on_device! { $($what: |$this| $range;)* }
+        $(
+            impl<T: Pod> OnDevice<T> for $what {}
             impl<T: Pod> sealed::Destination<T> for $what {
                 fn data(&mut self) -> DataMut<'_, T> {
                     DataMut::Device(sealed::OnDevice::range(self))
@@ -115,11 +140,12 @@ on_device! {
         owner: Some(vector.owner()),
     };
     Global<[T]>: |handle| Range { named: handle.names(), len: handle.len(), owner: None };
-    &DeviceVec<T>: |vector| Range {
-        named: vector.handle().names(),
-        len: vector.len() as u64,
-        owner: Some(vector.owner()),
-    };
+    &DeviceVec<T>: |vector| of_vector(vector);
+    &HostVec<T>: |vector| of_vector(&vector.0);
+}
+
+fn of_vector<T: Pod>(vector: &DeviceVec<T>) -> Range<'_> {
+    Range { named: vector.handle().names(), len: vector.len() as u64, owner: Some(vector.owner()) }
 }
 impl<T: Pod> OnHeap<T> for Sym<[T]> {}
 impl<T: Pod> OnHeap<T> for &SymVec<T> {}

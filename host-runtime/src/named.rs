@@ -89,7 +89,7 @@ impl<'a> Live<'a> {
 
 /// What is wrong with local memory that is not there.
 fn no_vector(start: u64, bytes: u64) -> Wrong {
-    let why = "which no live DeviceVec of this PE holds: it was dropped, or belongs to another PE";
+    let why = "which no live DeviceVec or registered memory of this PE holds: it was dropped, or belongs to another PE";
     Wrong::Memory { memory: "local device memory", start, bytes, why }
 }
 

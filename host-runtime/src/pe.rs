@@ -5,6 +5,7 @@ use crate::alloc::{Allocation, Heap};
 use crate::driver::{self, Device, Queue};
 use crate::error::{Error, Result};
 use crate::fault;
+use crate::foreign::Foreign;
 use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
 use crate::ledger::Seat;
@@ -256,6 +257,12 @@ impl Pe {
 
     /// Gives back what was dropped and is not used any more: local memory, and streams.
     pub(crate) fn collect(&self) -> Result<()> {
+        // Dropped without the lock: the owners of registered memory are the program's.
+        self.collect_own().map(drop)
+    }
+
+    /// As [`collect`](Self::collect), and returns what went with registered memory.
+    fn collect_own(&self) -> Result<Vec<Foreign>> {
         let mut state = self.lock();
         let state = &mut *state;
         for slot in &mut state.streams {
@@ -273,7 +280,24 @@ impl Pe {
             // SAFETY: it came from `allocate` of this queue, and all work launched before the drop is over.
             unsafe { self.copies.free(address)? };
         }
-        Ok(())
+        let mut over = Vec::new();
+        for (foreign, _) in state.retired_foreign.extract_if(.., |(_, at)| passed(streams, *at)) {
+            match foreign {
+                Foreign::Host { memory, bytes } => state.spare.push((memory, bytes)),
+                registered @ Foreign::Registered { .. } => over.push(registered),
+            }
+        }
+        Ok(over)
+    }
+
+    /// Prepares for local memory that is about to be taken: gives back what is over, and looks for trouble.
+    pub(crate) fn ready_for_local(&self, what: &'static str) -> Result<()> {
+        if let Some(error) = self.trouble() {
+            return Err(error);
+        }
+        self.not_capturing(what)?;
+        self.look_at_all()?;
+        self.collect()
     }
 
     /// Comes to a rendezvous. What the PEs have released and do not use any more is free before `lead` runs: once, by
@@ -384,7 +408,10 @@ impl Pe {
         state.local.remove(&address);
         let at = state.launches;
         state.drops += 1;
-        state.retired.push((address, at));
+        match state.foreign.remove(&address) {
+            Some(foreign) => state.retired_foreign.push((foreign, at)),
+            None => state.retired.push((address, at)),
+        }
     }
 
     /// Notes that a graph was dropped, whose slot nothing else may have as long as it runs.
@@ -417,7 +444,8 @@ impl Drop for Pe {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         // The run has drained the streams, or leaked this PE if it could not.
         let retired = state.retired.iter().map(|(address, _)| *address);
-        for address in state.local.keys().copied().chain(retired).chain(state.teams.lists()) {
+        let local = state.local.keys().copied().filter(|address| !state.foreign.contains_key(address));
+        for address in local.chain(retired).chain(state.teams.lists()) {
             // SAFETY: it came from `allocate` of this queue; no kernel runs any more.
             let _ = unsafe { self.copies.free(address) };
         }

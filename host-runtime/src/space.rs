@@ -1,8 +1,8 @@
 //! The address space of a process: one reserved segment of addresses per PE of the job, with physical memory behind its
 //! first part: taken here for the PEs of this process, imported for those of others. Segments are evenly spaced, so that
 //! kernels compute their addresses. Every segment has exactly one
-//! address in the process, so no two PEs see two addresses for one page. Segments grow together and never move or
-//! shrink, so growth needs no kernel to stop.
+//! address in the process, so no two PEs see two addresses for one page. Segments grow together and never move, so growth
+//! needs no kernel to stop. They shrink together, by what they grew by last, when no kernel of any PE runs.
 
 use crate::driver::{Device, Reservation, Shareable};
 use crate::error::{Error, Result};
@@ -15,6 +15,8 @@ pub(crate) struct AddressSpace {
     granule: u64,
     /// Bytes that are mapped at the start of each segment.
     mapped: u64,
+    /// Where each growth began, the first at 0.
+    growths: Vec<u64>,
 }
 
 /// How often segments are reserved anew because they did not come evenly spaced.
@@ -52,7 +54,7 @@ impl AddressSpace {
                     Ok(Segment { device: device.clone(), reservation })
                 })
                 .collect::<Result<_>>()?;
-            let space = Self { segments, granule, mapped: 0 };
+            let space = Self { segments, granule, mapped: 0, growths: Vec::new() };
             if space.distance().is_some() {
                 return Ok(space);
             }
@@ -137,7 +139,20 @@ impl AddressSpace {
 
     /// Notes that all segments are mapped up to `goal`.
     pub(crate) fn grown(&mut self, goal: u64) {
+        self.growths.push(self.mapped);
         self.mapped = goal;
+    }
+
+    /// Takes back the growths that lie wholly behind the first `used` bytes of each segment, but not the first. No kernel of
+    /// any PE of the job runs.
+    pub(crate) fn shrink_to(&mut self, used: u64) {
+        while let [_, .., last] = self.growths[..]
+            && last >= used
+        {
+            self.growths.pop();
+            self.segments.iter_mut().for_each(|segment| segment.reservation.unmap(last));
+            self.mapped = last;
+        }
     }
 
     /// Bytes by which every segment of this process can still grow, as far as the devices say.

@@ -4,8 +4,9 @@
 use crate::alloc::{Allocation, AllocationId};
 use crate::board;
 use crate::calls::OwnStream;
-use crate::driver::Queue;
+use crate::driver::{Queue, Registered};
 use crate::error::Error;
+use crate::foreign::Foreign;
 use crate::formed::Teams;
 use crate::graph::{self, Recording};
 use crate::known::Kernels;
@@ -34,10 +35,16 @@ pub(crate) struct State {
     pub(crate) local: BTreeMap<u64, Local>,
     /// How many there were.
     locals: u64,
+    /// What goes with those of them that come from elsewhere, by address.
+    pub(crate) foreign: BTreeMap<u64, Foreign>,
     /// Dropped symmetric allocations, each with the number of launches before.
     pub(crate) released: Vec<(AllocationId, u64)>,
     /// Dropped local allocations, likewise.
     pub(crate) retired: Vec<(u64, u64)>,
+    /// What went with dropped ones that came from elsewhere, likewise.
+    pub(crate) retired_foreign: Vec<(Foreign, u64)>,
+    /// Host memory that nothing uses, with its size.
+    pub(crate) spare: Vec<(Box<dyn Registered>, u64)>,
     /// The graph that a stream records now.
     pub(crate) recording: Option<Recording>,
     /// How often something that can be named was dropped.
@@ -112,6 +119,12 @@ impl State {
     pub(crate) fn insert_local(&mut self, address: u64, bytes: u64) {
         self.locals += 1;
         self.local.insert(address, Local { bytes, number: self.locals });
+    }
+
+    /// Notes local memory from elsewhere, and what goes with it.
+    pub(crate) fn insert_foreign(&mut self, address: u64, bytes: u64, foreign: Foreign) {
+        self.insert_local(address, bytes);
+        self.foreign.insert(address, foreign);
     }
 
     /// Where what stream `slot` is given now goes, called `name`; remembers it by that name. One that does not start leaves its

@@ -160,7 +160,9 @@ impl Shmem {
     }
 
     /// Collective. Frees a vector on every PE: the range may be handed out again at once. It first waits until
-    /// everything that this PE launched is over.
+    /// everything that this PE launched is over. Memory at the end of the heap for which the heap grew, and which holds
+    /// nothing any more, goes back to the devices: other processes and local memory may have it. A vector that is dropped
+    /// instead gives back its range, and its memory with the next `free`.
     ///
     /// # Errors
     /// [`Error::WrongOwner`] if it is another PE's or run's; those of [`barrier_all`](Self::barrier_all).
@@ -172,7 +174,13 @@ impl Shmem {
         let settled = self.pe().settle();
         drop(vector);
         fault::point("free", self.my_pe());
-        self.pe().meet(Call::Free(id), settled.err(), |_| Ok(None))?;
+        let job = &self.pe().job;
+        self.pe().meet(Call::Free(id), settled.err(), |heap| {
+            // All PEs are here, and what they launched is over.
+            heap.shrink();
+            job.mapped.store(heap.mapped(), Ordering::Release);
+            Ok(None)
+        })?;
         Ok(())
     }
 

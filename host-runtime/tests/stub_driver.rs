@@ -138,6 +138,29 @@ fn child() {
                 assert_eq!((w[4], w[5], w[104], w[105]), (0, 7, 106, 0));
                 assert_eq!((w[199], w[200], w[100_199], w[100_200]), (0, 0, 99_999, 0));
             }
+            "gives back" => {
+                // The driver refuses to unmap what is no whole mapping, and keeps count.
+                for len in [20 << 20, 30 << 20, 10 << 20] {
+                    let large = shmem.alloc_from_fn(len, |i| i as u8)?;
+                    assert_eq!(large.read()?[9999], 9999u32 as u8);
+                    shmem.barrier_all()?;
+                    shmem.free(large)?;
+                }
+            }
+            "registers" => {
+                let mut data = vec![5u32; 100_000];
+                // SAFETY: the vector outlives the registration.
+                let own = unsafe { shmem.buffer_register(data.as_mut_ptr(), data.len())? };
+                let (w, stream) = (shmem.alloc_zeroed::<u32>(100_000)?, shmem.stream()?);
+                shmem.put(&w, &own, 0)?;
+                let (from, to) = (shmem.host_from_slice(&[6; 100_000])?, shmem.host_zeroed(100_000)?);
+                w.read_on(&stream, &to)?;
+                w.write_on(&stream, &from)?;
+                shmem.get_on(&stream, &own, &w, 0)?;
+                assert_eq!((to.read()?, own.read()?), (vec![5; 100_000], vec![6; 100_000]));
+                shmem.buffer_unregister(own)?;
+                assert_eq!(data, [6; 100_000]);
+            }
             "graph" => {
                 let (stream, w) = (shmem.stream()?, shmem.alloc_zeroed::<u32>(50_000)?);
                 let src = shmem.device_zeroed::<u32>(50_000)?;
@@ -363,6 +386,39 @@ fn memory_that_runs_out() {
         &[("CHILD_CASE", "local out of memory")],
         &["out of memory: asked for 2147483648", "local device memory"],
     );
+}
+
+#[test]
+fn memory_that_is_freed_is_unmapped_as_it_was_mapped() {
+    let trace = folder("unmap-trace").join("trace");
+    // Of each PE what the frees gave back, and at the end the rest: the heap's start, and the first vector.
+    for (pes, unmapped) in [("1", 5), ("2", 10)] {
+        let _ = std::fs::remove_file(&trace);
+        let path = trace.to_str().unwrap();
+        ends_with(&[("CHILD_CASE", "gives back"), ("CHILD_PES", pes), ("STUB_TRACE", path)], &["ok"]);
+        let text = std::fs::read_to_string(&trace).unwrap();
+        assert_eq!(text.lines().filter(|line| line.starts_with("unmap ")).count(), unmapped, "{text}");
+    }
+}
+
+#[test]
+fn memory_of_the_programs_is_used_where_kernels_reach_it() {
+    let registers = ("CHILD_CASE", "registers");
+    // Of this GPU: its context's, a pool's, in several allocations side by side; or managed.
+    for pointer in ["2 0 1000 0", "2 0 0 0", "1 3 0 1"] {
+        ends_with(&[registers, ("STUB_POINTER", pointer)], &["ok"]);
+        ends_with(&[registers, ("STUB_POINTER", pointer), ("STUB_POINTER_BYTES", "4096")], &["ok"]);
+    }
+    let refused = "PE 0 cannot register bytes 0x";
+    for (pointer, part) in [
+        ("2 1 1001 0", "it is on GPU 1, and this PE uses Stub GPU (GPU 0)"),
+        ("2 0 2222 0", "another context of Stub GPU (GPU 0)"),
+        ("1 0 1000 0", "is pinned host memory"),
+        ("0 0 0 0", "nothing that the CUDA driver has allocated"),
+    ] {
+        ends_with(&[registers, ("STUB_POINTER", pointer)], &[refused, part]);
+    }
+    ends_with(&[registers, ("STUB_POINTER_BYTES", "0")], &[refused, "no whole allocation"]);
 }
 
 #[test]

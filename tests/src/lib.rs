@@ -17,6 +17,8 @@ mod documents {
     mod getting_started {}
     #[doc = include_str!("../../docs/src/kernels.md")]
     mod kernels {}
+    #[doc = include_str!("../../docs/src/memory.md")]
+    mod memory {}
     #[doc = include_str!("../../docs/src/streams.md")]
     mod streams {}
     #[doc = include_str!("../../docs/src/performance.md")]

@@ -13,7 +13,7 @@ use crate::checkout::Checkout;
 use crate::process;
 use crate::runner::Part;
 use crate::setup;
-use crate::steps::{PLAIN_PROGRAMS, PROGRAMS};
+use crate::steps::{LIBRARY, PLAIN_PROGRAMS, PROGRAMS, SCRIPT};
 
 /// What a bundle may weigh at most. Most of it is PTX for two architectures, as text, of each program's kernels: one that
 /// carries kernels which it does not run shows here.
@@ -76,6 +76,9 @@ fn fill(checkout: &Checkout, unfinished: &Path) -> Result<()> {
     for program in PROGRAMS.iter().chain(PLAIN_PROGRAMS) {
         take(&checkout.programs().join(program), &programs.join(program), strip.as_deref())?;
     }
+    let library = programs.join("libdlpack.so");
+    take(&checkout.programs().join(LIBRARY), &library, strip.as_deref())?;
+    copy(&checkout.root.join(SCRIPT), &programs.join("dlpack.py"))?;
     for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
         copy(&checkout.root.join(licence), &unfinished.join(licence))?;
     }

@@ -87,7 +87,7 @@ impl Checkout {
     /// # Errors
     /// As [`build_release`](Self::build_release).
     pub fn build_programs(&self) -> Result<PathBuf> {
-        self.build_release("building the programs", PACKAGES)?;
+        self.build_with("building the programs", PACKAGES, &["--example", "dlpack"])?;
         Ok(self.programs())
     }
 
@@ -96,8 +96,12 @@ impl Checkout {
     /// # Errors
     /// If the build fails; what cargo said is printed.
     pub fn build_release(&self, what: &str, packages: &[&str]) -> Result<()> {
+        self.build_with(what, packages, &[])
+    }
+
+    fn build_with(&self, what: &str, packages: &[&str], also: &[&str]) -> Result<()> {
         let mut command = self.cargo();
-        command.args(["build", "--release", "--bins"]);
+        command.args(["build", "--release", "--bins"]).args(also);
         for package in packages {
             command.args(["--package", package]);
         }

@@ -157,6 +157,28 @@ pub fn mpi(install: bool) -> Result<Option<String>> {
     Ok(None)
 }
 
+/// A Python with NumPy, Debian's if need be and installed then; else why there is none, and what to do.
+///
+/// # Errors
+/// If it cannot be installed though it may.
+pub fn numpy(install: bool) -> Result<Result<&'static str, String>> {
+    const PYTHONS: [&str; 2] = ["python3", "/usr/bin/python3"];
+    let has_numpy =
+        |python: &&str| process::output(Command::new(python).args(["-c", "import numpy"])).is_ok();
+    if let Some(python) = PYTHONS.into_iter().find(has_numpy) {
+        return Ok(Ok(python));
+    }
+    let why = "there is no Python with NumPy";
+    if !install || !is_root() || process::on_path("apt-get").is_none() {
+        return Ok(Err(format!("{why}: as root on Debian, apt-get install python3-numpy")));
+    }
+    apt_install(&["python3-numpy"], why)?;
+    match PYTHONS.into_iter().find(has_numpy) {
+        Some(python) => Ok(Ok(python)),
+        None => bail!("{why}, though python3-numpy is installed"),
+    }
+}
+
 /// Makes sure that `python3 -m pip` works.
 ///
 /// # Errors

@@ -13,6 +13,7 @@ pub const PROGRAMS: &[&str] = &[
     "bounded-wait",
     "streams",
     "teams",
+    "memory",
     "faults",
     "launch-overhead",
     PERF,
@@ -23,6 +24,11 @@ pub const PERF: &str = "oxshmem-perf";
 
 /// Programs of a bundle without kernels.
 pub const PLAIN_PROGRAMS: &[&str] = &[LAUNCHER, "startup"];
+
+/// A library that a script of Python's loads, where cargo puts it, and the script.
+pub const LIBRARY: &str = "examples/libdlpack.so";
+/// See [`LIBRARY`].
+pub const SCRIPT: &str = "tests/programs/dlpack.py";
 
 /// The launcher.
 pub const LAUNCHER: &str = "oxshmem-run";
@@ -181,6 +187,8 @@ pub fn ways() -> Vec<Step> {
         streams(2).by(Start::Launcher(&[])),
         streams(3).by(Start::Torchrun),
     ]);
+    let memory = |pes| Step::new("memory", &[20_011], pes, Reads::Verified);
+    steps.extend([memory(1), memory(4), memory(3).by(Start::Launcher(&[]))]);
     steps.push(ring(1).by(Start::Torchrun));
     // Of so many PEs each emulated GPU has room for one warp.
     steps.push(Step::new("ring-shift", &[1003, 32], 256, Reads::Verified));
@@ -238,6 +246,8 @@ pub fn test(machine: &Machine) -> Vec<Step> {
     };
     let streams = |pes| Step::new("streams", &[replays, 5], pes, Reads::Verified);
     steps.extend([1, 2, 4].map(streams));
+    let memory = |pes| Step::new("memory", &[1_000_003], pes, Reads::Verified);
+    steps.extend([memory(1), memory(2), memory(2).by(Start::Launcher(&[]))]);
     // More streams on one GPU than it has hardware queues hold each other back.
     steps.push(Step { gpus: 4, ..streams(8) });
     // Two that share a GPU take turns well enough.

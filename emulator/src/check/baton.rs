@@ -53,7 +53,7 @@ pub(crate) enum Did {
     /// It has given it back.
     Freed { offset: u64 },
     /// Its PE has local memory at this address.
-    AllocatedLocal { address: u64, bytes: u64 },
+    AllocatedLocal { address: u64, bytes: u64, kind: &'static str },
     /// It has given it back.
     FreedLocal { address: u64 },
     /// A launch calls parts of the heap so: offset, bytes, name.

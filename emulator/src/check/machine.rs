@@ -236,8 +236,8 @@ impl HostSide {
                 }
             }
             Did::Freed { offset } => run.places.free(offset, (pe, location)),
-            Did::AllocatedLocal { address, bytes } => {
-                let name = format!("(local memory of {location})");
+            Did::AllocatedLocal { address, bytes, kind } => {
+                let name = format!("({kind} of {location})");
                 run.places.allocate_local(address, Allocation { name, bytes, element: 1, pe });
                 run.shadow.fill(address, bytes, INITIAL);
             }

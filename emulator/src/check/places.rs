@@ -53,7 +53,8 @@ pub(crate) struct Places {
 
 impl Places {
     pub(crate) fn set_heaps(&mut self, base: u64, stride: u64, bytes: u64, pes: u32, control: u64) {
-        // A launch of a graph knows the heap as it was when the graph was recorded; heaps only grow.
+        // A launch of a graph knows the heap as it was when the graph was recorded; of what was given back since nothing is
+        // allocated.
         let bytes = if self.base == base { bytes.max(self.bytes) } else { bytes };
         (self.base, self.stride, self.bytes, self.pes, self.control) = (base, stride, bytes, pes, control);
     }

@@ -184,9 +184,15 @@ pub struct HostRegistration {
 }
 
 impl HostRegistration {
-    pub(crate) fn new(table: Arc<Table>, start: u64, bytes: u64) -> Self {
-        table.insert(Range { start, end: start.saturating_add(bytes), owner: None });
-        Self { table, start }
+    pub(crate) fn new(table: Arc<Table>, start: u64, bytes: u64) -> Result<Self, Error> {
+        let range = Range { start, end: start.saturating_add(bytes), owner: None };
+        match table.insert_apart(range) {
+            Ok(()) => Ok(Self { table, start }),
+            Err(Range { start, end, .. }) => {
+                let reason = format!("it overlaps {start:#x}..{end:#x}, which devices access already");
+                Err(Error::System { what: "registering memory", bytes, reason })
+            }
+        }
     }
 }
 

@@ -46,6 +46,20 @@ impl Table {
         self.version.fetch_add(1, Ordering::Release);
     }
 
+    /// Puts in a range of somebody else's choice, unless it overlaps one that is there: that is returned then.
+    pub(crate) fn insert_apart(&self, range: Range) -> Result<(), Range> {
+        let mut ranges = self.ranges();
+        let at = ranges.partition_point(|r| r.start < range.end);
+        match at.checked_sub(1).map(|before| ranges[before]).filter(|before| before.end > range.start) {
+            Some(taken) => Err(taken),
+            None => {
+                ranges.insert(at, range);
+                self.version.fetch_add(1, Ordering::Release);
+                Ok(())
+            }
+        }
+    }
+
     /// Takes out the range that starts at `start`.
     pub(crate) fn remove(&self, start: u64) {
         let mut ranges = self.ranges();
@@ -98,6 +112,12 @@ mod tests {
             (u64::MAX, 16, None),
         ] {
             assert_eq!(find(&snapshot, address, bytes).map(|r| r.owner), owner, "{bytes} bytes at {address}");
+        }
+        for (start, end, taken) in
+            [(250, 300, None), (400, 401, None), (399, 402, Some(400)), (90, 500, Some(400))]
+        {
+            let found = table.insert_apart(Range { start, end, owner: None });
+            assert_eq!(found.err().map(|range| range.start), taken, "{start}..{end}");
         }
         table.remove(300);
         assert_ne!(table.version(), version);

@@ -101,6 +101,18 @@ pub(crate) trait Device: Send + Sync + Debug {
     /// alone.
     unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize) -> Result<Box<dyn Registered>>;
 
+    /// Lets PE `pe` of this device use memory of the program's as local memory: device memory, or on an emulated device host memory.
+    ///
+    /// # Errors
+    /// [`Error::Registration`] if it is none that the device can use.
+    ///
+    /// # Safety
+    /// It stays allocated until what this returns is dropped.
+    unsafe fn register_local(&self, pe: u32, address: u64, bytes: u64) -> Result<Box<dyn Registered>>;
+
+    /// Takes zeroed host memory, pinned, which the device reaches as local memory. Nothing uses it when it is dropped.
+    fn allocate_host(&self, bytes: u64) -> Result<Box<dyn Registered>>;
+
     /// A new queue.
     fn queue(&self) -> Result<Arc<dyn Queue>>;
 
@@ -135,7 +147,7 @@ pub(crate) trait Reservation: Send + Debug {
     fn unmap(&mut self, at: u64);
 }
 
-/// Host memory that devices reach, until dropped.
+/// Memory from elsewhere that devices reach, until dropped.
 pub(crate) trait Registered: Send + Sync + Debug {
     /// Where devices find it.
     fn device(&self) -> u64;

@@ -11,13 +11,14 @@
 //! signal that never comes would hold the stream for ever, and nothing could recover it.
 
 mod atomic;
+mod host;
 mod wait;
 
 use crate::calls::{Calls, ONE_THREAD};
 use crate::driver;
 use crate::enqueue::enqueue;
 use crate::error::{Error, Result};
-use crate::memory::{OnDevice, OnHeap, Range, moves, same_length};
+use crate::memory::{OnDevice, OnHeap, Range, SourceOnDevice, moves, same_length};
 use crate::shmem::Shmem;
 use crate::signal::{numbers, send};
 use crate::stream::Stream;
@@ -71,7 +72,7 @@ impl Shmem {
         &self,
         stream: &Stream,
         target: impl OnHeap<T>,
-        source: impl OnDevice<T>,
+        source: impl SourceOnDevice<T>,
         pe: u32,
     ) -> Result<()> {
         driver::here();
@@ -125,7 +126,7 @@ impl Shmem {
         &self,
         stream: &Stream,
         target: impl OnHeap<T>,
-        source: impl OnDevice<T>,
+        source: impl SourceOnDevice<T>,
         signal: Sym<Signal>,
         op: SignalOp,
         pe: u32,

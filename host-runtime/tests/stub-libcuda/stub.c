@@ -12,7 +12,9 @@
 //   STUB_JIT_ERROR       unset      set: every PTX is rejected
 //   STUB_LAUNCH_ERROR    0          what a stream's query returns after a launch
 //   STUB_STUCK           unset      set: a stream never becomes idle after a launch
-//   STUB_TRACE           unset      file to which function loads, launches and copies are appended
+//   STUB_POINTER         2 0 1000 0 what memory of the program's is: its type, GPU, context in hex, whether it is managed
+//   STUB_POINTER_BYTES   1048576    bytes of an allocation of the program's, which starts at the page that is asked for
+//   STUB_TRACE           unset      file to which function loads, launches, copies and unmappings are appended
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -127,7 +129,9 @@ Result cuMemImportFromShareableHandle(uint64_t *handle, void *name, int type) {
     *handle = (uint64_t)physical;
     return OK;
 }
-// A mapping is never unmapped before the end, so its memory stays counted.
+// What is mapped, and on whom it is counted.
+static struct { uint64_t address, bytes; int device; } mapping[256];
+static int mappings;
 Result cuMemRelease(uint64_t handle) {
     struct Physical *physical = (struct Physical *)handle;
     if (physical->references == 1 && physical->device >= 0) used[physical->device] -= physical->bytes;
@@ -138,16 +142,55 @@ Result cuMemRelease(uint64_t handle) {
 Result cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t handle, uint64_t flags) {
     (void)offset, (void)flags;
     struct Physical *physical = (struct Physical *)handle;
-    if (physical->bytes != bytes) return INVALID;
+    if (physical->bytes != bytes || mappings == 256) return INVALID;
     physical->references++;
     void *at = mmap((void *)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, physical->file, 0);
-    return at == MAP_FAILED ? OUT_OF_MEMORY : OK;
+    if (at == MAP_FAILED) return OUT_OF_MEMORY;
+    mapping[mappings].address = address, mapping[mappings].bytes = bytes, mapping[mappings++].device = physical->device;
+    return OK;
 }
 Result cuMemSetAccess(uint64_t address, size_t bytes, const void *descriptors, size_t count) {
     (void)descriptors, (void)count;
     return mprotect((void *)address, bytes, PROT_READ | PROT_WRITE) ? INVALID : OK;
 }
-Result cuMemUnmap(uint64_t address, size_t bytes) { return mprotect((void *)address, bytes, PROT_NONE) ? INVALID : OK; }
+Result cuMemUnmap(uint64_t address, size_t bytes) {
+    for (int i = 0; i < mappings; i++) {
+        if (mapping[i].address != address || mapping[i].bytes != bytes) continue;
+        trace("unmap", (void *)address);
+        if (mapping[i].device >= 0) used[mapping[i].device] -= bytes;
+        mapping[i] = mapping[--mappings];
+        void *at = mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        return at == MAP_FAILED ? INVALID : OK;
+    }
+    return INVALID; // not a whole mapping
+}
+
+// Memory of the program's.
+Result cuPointerGetAttributes(unsigned count, int *attributes, void **to, uint64_t at) {
+    unsigned kind = 2, managed = 0;
+    int device = 0;
+    unsigned long context = 0x1000;
+    const char *text = getenv("STUB_POINTER");
+    if (text && sscanf(text, "%u %d %lx %u", &kind, &device, &context, &managed) != 4) return INVALID;
+    uint64_t page = 4096, bytes = number("STUB_POINTER_BYTES", 1 << 20);
+    for (unsigned i = 0; i < count; i++) {
+        switch (attributes[i]) {
+        case 2: *(unsigned *)to[i] = kind; break;
+        case 9: *(int *)to[i] = device; break;
+        case 1: *(unsigned long *)to[i] = context; break;
+        case 8: *(char *)to[i] = managed; break;
+        case 11: *(uint64_t *)to[i] = bytes ? at / page * page : 0; break;
+        case 12: *(size_t *)to[i] = bytes; break;
+        default: return INVALID;
+        }
+    }
+    return OK;
+}
+Result cuMemHostAlloc(void **at, size_t bytes, unsigned flags) {
+    *at = flags == 3 ? aligned_alloc(4096, (bytes + 4095) / 4096 * 4096) : NULL;
+    return *at ? OK : INVALID;
+}
+Result cuMemFreeHost(void *at) { free(at); return OK; }
 
 Result cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags) { (void)at, (void)flags; return bytes % 4096 ? INVALID : OK; }
 Result cuMemHostGetDevicePointer_v2(uint64_t *device, void *host, unsigned flags) { (void)flags; *device = (uint64_t)host; return OK; }

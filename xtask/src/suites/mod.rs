@@ -4,6 +4,7 @@ mod bootstraps;
 mod build;
 mod processes;
 mod programs;
+mod python;
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -74,6 +75,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("processes", processes::processes),
     ("faults", processes::faults),
     ("bootstraps", bootstraps::bootstraps),
+    ("python", python::python),
     ("new", programs::new),
     ("bundle", programs::bundle),
 ];

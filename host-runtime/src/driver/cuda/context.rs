@@ -30,6 +30,11 @@ impl Context {
         Ok(Self { device, context })
     }
 
+    /// Whether a context that the driver names is this one.
+    pub(super) fn is(&self, other: CUcontext) -> bool {
+        self.context == other
+    }
+
     /// Makes this the calling thread's context. Cheap when it is already.
     pub(super) fn enter(&self) -> Result<()> {
         // SAFETY: the context is retained as long as self lives.

@@ -262,6 +262,53 @@ impl Drop for Pinned {
     }
 }
 
+/// Host memory of the runtime's, zeroed, pinned, and reached by GPUs at its own address.
+#[derive(Debug)]
+pub(super) struct Host {
+    context: Arc<Context>,
+    start: NonNull<u8>,
+}
+
+// SAFETY: plain memory, which nothing here accesses.
+unsafe impl Send for Host {}
+// SAFETY: as above.
+unsafe impl Sync for Host {}
+
+impl Host {
+    pub(super) fn new(context: Arc<Context>, bytes: u64) -> Result<Self> {
+        context.enter()?;
+        let (doing, mut start) = ("allocating host memory", std::ptr::null_mut());
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        // SAFETY: `start` may be written.
+        let taken = unsafe { cu!(cuMemHostAlloc(&mut start, bytes as usize, flags), doing) };
+        let none =
+            || Error::OutOfMemory { what: "pinned host memory", asked: bytes, available: 0, limit: bytes };
+        match taken {
+            Err(error) if is(&error, CUresult::CUDA_ERROR_OUT_OF_MEMORY) => return Err(none()),
+            taken => taken?,
+        }
+        let start = NonNull::new(start.cast::<u8>()).ok_or_else(none)?;
+        // SAFETY: fresh memory of this size.
+        unsafe { start.write_bytes(0, bytes as usize) };
+        Ok(Self { context, start })
+    }
+}
+
+impl Registered for Host {
+    fn device(&self) -> u64 {
+        // One address for host and GPUs (CUDA Driver API, unified addressing), which every accepted GPU has.
+        self.start.as_ptr().expose_provenance() as u64
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.context.enter();
+        // SAFETY: allocated by `new`, freed once; nothing uses it any more.
+        let _ = unsafe { sys::cuMemFreeHost(self.start.as_ptr().cast::<c_void>()) };
+    }
+}
+
 /// Local memory of a GPU. It keeps what is freed, so that no free makes the driver wait for kernels.
 #[derive(Debug)]
 pub(super) struct Pool {

@@ -8,6 +8,7 @@ mod memory;
 mod module;
 mod queue;
 pub(crate) mod raw;
+mod registered;
 
 use super::{Device, DeviceId, DeviceInfo, Function, HostThread, Queue, Registered, Release, Reservation};
 use crate::config::{Config, Handles};
@@ -17,9 +18,10 @@ use context::{Context, capability, describe};
 use cudarc::driver::sys::{
     self, CUdevice, CUdevice_P2PAttribute, CUdevice_attribute, CUfunction, CUfunction_attribute, CUresult,
 };
-use memory::{HandleType, Pinned, Pool, Segment};
+use memory::{HandleType, Host, Pinned, Pool, Segment};
 use module::{Kernels, Target};
 use queue::Stream;
+use registered::Owned;
 use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -216,6 +218,15 @@ impl Device for Gpu {
     unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize) -> Result<Box<dyn Registered>> {
         // SAFETY: the caller's promise.
         Ok(Box::new(unsafe { Pinned::new(self.context.clone(), start, bytes)? }))
+    }
+
+    unsafe fn register_local(&self, pe: u32, address: u64, bytes: u64) -> Result<Box<dyn Registered>> {
+        // SAFETY: the caller's promise.
+        Ok(Box::new(unsafe { Owned::new(self.context.clone(), (pe, &self.info), address, bytes)? }))
+    }
+
+    fn allocate_host(&self, bytes: u64) -> Result<Box<dyn Registered>> {
+        Ok(Box::new(Host::new(self.context.clone(), bytes)?))
     }
 
     fn queue(&self) -> Result<Arc<dyn Queue>> {

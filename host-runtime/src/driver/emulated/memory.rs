@@ -1,6 +1,7 @@
-//! Heap segments and registered host memory of the emulated machine.
+//! Heap segments and host memory of the emulated machine.
 
 use super::{Registered, Reservation, Shareable, failed};
+use crate::driver::site;
 use crate::error::{Error, Result};
 use oxshmem_emulator as emu;
 use std::collections::HashMap;
@@ -102,5 +103,50 @@ impl Shared {
 impl Registered for Shared {
     fn device(&self) -> u64 {
         self.address
+    }
+}
+
+/// Host memory that is local memory of a PE: the program's own, or allocated for it.
+#[derive(Debug)]
+pub(super) struct Local {
+    address: u64,
+    machine: Arc<emu::Machine>,
+    _memory: Memory,
+}
+
+/// What goes with it.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held until dropped")]
+enum Memory {
+    Registered(emu::HostRegistration),
+    Allocated(emu::HostMemory),
+}
+
+impl Local {
+    pub(super) fn registered(
+        machine: Arc<emu::Machine>,
+        registration: emu::HostRegistration,
+        (address, bytes): (u64, u64),
+    ) -> Self {
+        machine.allocated_local(site(), address, bytes, "registered memory");
+        Self { address, machine, _memory: Memory::Registered(registration) }
+    }
+
+    pub(super) fn allocated(machine: Arc<emu::Machine>, memory: emu::HostMemory, bytes: u64) -> Self {
+        let address = memory.address();
+        machine.allocated_local(site(), address, bytes, "host memory");
+        Self { address, machine, _memory: Memory::Allocated(memory) }
+    }
+}
+
+impl Registered for Local {
+    fn device(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.machine.freed_local(site(), self.address);
     }
 }

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::failure::KernelPanic;
 use crate::launched::Launched;
-use memory::{Segment, Shared};
+use memory::{Local, Segment, Shared};
 use oxshmem_emulator as emu;
 use queue::Stream;
 use std::ptr::NonNull;
@@ -112,7 +112,21 @@ impl Device for Emulated {
         let address = start.as_ptr().expose_provenance() as u64;
         // SAFETY: the caller's promise.
         let registration = unsafe { self.machine.register_host(address, bytes as u64) };
+        let registration = registration.map_err(|error| failed(error, "sharing the error records"))?;
         Ok(Box::new(Shared::new(address, registration)))
+    }
+
+    unsafe fn register_local(&self, _: u32, address: u64, bytes: u64) -> Result<Box<dyn Registered>> {
+        // SAFETY: the caller's promise.
+        let registration = unsafe { self.machine.register_host(address, bytes) };
+        let registration = registration.map_err(|error| failed(error, "registering memory"))?;
+        Ok(Box::new(Local::registered(self.machine.clone(), registration, (address, bytes))))
+    }
+
+    fn allocate_host(&self, bytes: u64) -> Result<Box<dyn Registered>> {
+        let memory = self.machine.allocate_host(bytes);
+        let memory = memory.map_err(|error| failed(error, "allocating host memory"))?;
+        Ok(Box::new(Local::allocated(self.machine.clone(), memory, bytes)))
     }
 
     fn queue(&self) -> Result<Arc<dyn Queue>> {

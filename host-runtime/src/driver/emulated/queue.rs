@@ -215,7 +215,7 @@ impl Queue for Stream {
         let memory =
             self.device.allocate(bytes).map_err(|error| failed(error, "allocating local device memory"))?;
         let address = memory.address();
-        self.machine.allocated_local(site(), address, bytes);
+        self.machine.allocated_local(site(), address, bytes, "local memory");
         self.local.lock().unwrap_or_else(PoisonError::into_inner).insert(address, memory);
         Ok(address)
     }

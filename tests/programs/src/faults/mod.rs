@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `table.rs` | the rows |
 //! | `pe.rs` | what a process of a row does |
+//! | `misuse.rs` | what it does wrong with memory of its own |
 //! | `said.rs` | what it says of its errors |
 //! | `expected.rs` | what it should say |
 //! | `row.rs` | runs a row and judges it |
@@ -13,6 +14,7 @@
 //! | `traces.rs` | what a row has left behind |
 
 mod expected;
+mod misuse;
 mod pe;
 mod pmi_server;
 mod processes;

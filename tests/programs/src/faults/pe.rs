@@ -1,10 +1,13 @@
 //! What a process of a row does: it comes to the row's point as every PE, and there it dies or sees what it is told.
 
 use super::PES;
+use super::misuse::{LEN, SHAPE, registers_elsewhere, uses_dropped};
 use super::said::{self, Said};
 use super::table::{By, Point, Row, What};
 use crate::kernels::failures::wait_for_ever;
+use crate::kernels::registered::put_in_rounds;
 use crate::kernels::scope;
+use crate::own_memory::OwnMemory;
 use oxshmem::{Config, Error, LaunchConfig, Result, Shmem, UniqueId};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{Read, Write};
@@ -102,7 +105,7 @@ fn body(shmem: &Shmem, row: Row) -> Result<()> {
     let me = shmem.my_pe();
     let is_victim = row.is_victim(me);
     let signals = shmem.alloc_signals(1)?;
-    let data = shmem.alloc_from_fn(1000, |i| i as u32 + me)?;
+    let data = shmem.alloc_from_fn(LEN, |i| i as u32 + me)?;
     if me == 0 {
         say(&Said::Device(shmem.device_name().to_owned()));
     }
@@ -131,6 +134,17 @@ fn body(shmem: &Shmem, row: Row) -> Result<()> {
             say(&Said::Ready);
             call(shmem.synchronize())
         }
+        Point::Registered => {
+            let mut own = OwnMemory::new(shmem, LEN)?;
+            // SAFETY: it is dropped after the registration, at the end of which nothing uses it.
+            let registered = unsafe { shmem.buffer_register(own.start(), LEN)? };
+            put_in_rounds::launch(shmem, SHAPE, &data, &registered, signals.at(0), u64::MAX)?;
+            say(&Said::Ready);
+            let synchronized = call(shmem.synchronize());
+            // The memory is the program's again, whatever became of the kernel.
+            shmem.buffer_unregister(registered)?;
+            synchronized
+        }
         Point::HostWait => absent(is_victim, || {
             let stream = shmem.stream()?;
             let shape = LaunchConfig::blocks(2).threads(64);
@@ -146,6 +160,8 @@ fn body(shmem: &Shmem, row: Row) -> Result<()> {
                 What::Panics if is_victim => panic!("on purpose"),
                 What::Fails if is_victim => Err(Error::other("on purpose")),
                 What::Exits if is_victim => std::process::exit(3),
+                What::UsesDropped if is_victim => uses_dropped(shmem, &data, &signals),
+                What::RegistersElsewhere if is_victim => registers_elsewhere(shmem),
                 _ => call(shmem.barrier_all()),
             }
         }

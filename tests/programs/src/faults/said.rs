@@ -51,6 +51,8 @@ fn kind(error: &Error) -> String {
         Error::Missing { missing, .. } => format!("Missing({})", list(missing)),
         Error::Absent { missing, .. } => format!("Absent({})", list(missing)),
         Error::NotJoined { pe, doing, .. } => format!("NotJoined({pe}) {doing}"),
+        Error::BadHandle { .. } => "BadHandle".to_owned(),
+        Error::Registration(refused) => format!("Registration({})", refused.pe),
         other => format!("{other}"),
     }
 }

@@ -15,6 +15,8 @@ pub(super) enum Point {
     Growth(&'static str),
     /// While all wait in kernels.
     Kernel,
+    /// While kernels of all put registered memory.
+    Registered,
     /// While the others wait for their kernels, which wait for this PE.
     HostWait,
     /// The others wait in `barrier_all`, to which it does not come.
@@ -67,6 +69,10 @@ pub(super) enum What {
     Fails,
     /// It ends its process itself.
     Exits,
+    /// It launches a kernel with registered memory after the end of the registration.
+    UsesDropped,
+    /// It registers memory of a device that it does not use.
+    RegistersElsewhere,
 }
 
 /// A row.
@@ -108,6 +114,7 @@ pub(super) fn rows() -> Vec<Row> {
     let growth = GROWTH.map(|(name, _)| Point::Growth(name));
     let later = [
         Point::Kernel,
+        Point::Registered,
         Point::HostWait,
         barrier,
         Point::InsideBarrier,
@@ -120,7 +127,9 @@ pub(super) fn rows() -> Vec<Row> {
     ];
     let usual = By::Torchrun;
     let killings = starting.iter().copied().chain(growth).chain(later).map(|point| (killed, point, usual));
-    let others = [What::Stopped, What::Panics, What::Fails, What::Exits].map(|what| (what, barrier, usual));
+    let others =
+        [What::Stopped, What::Panics, What::Fails, What::Exits, What::UsesDropped, What::RegistersElsewhere];
+    let others = others.map(|what| (what, barrier, usual));
     let over_tcp = [starting[0], starting[1], starting[2], starting[5], barrier, Point::End, Point::Ended];
     let over_tcp = over_tcp.map(|point| (killed, point, By::Tcp));
     // What differs is how they come together; one later point shows that it has worked.
@@ -168,6 +177,7 @@ impl Row {
             Point::Starting(name) => words(&STARTING, name),
             Point::Growth(name) => words(&GROWTH, name),
             Point::Kernel => "in a kernel",
+            Point::Registered => "while kernels put registered memory",
             Point::HostWait => "while the others wait for their kernels",
             Point::Barrier => "while the others wait in a barrier",
             Point::InsideBarrier => "in a barrier",
@@ -184,6 +194,8 @@ impl Row {
             What::Panics => "panics",
             What::Fails => "returns an error",
             What::Exits => "calls exit(3)",
+            What::UsesDropped => "uses memory whose registration has ended",
+            What::RegistersElsewhere => "registers memory of another device",
         };
         format!("PE {} {what} {at}{over}", self.victim)
     }
@@ -193,7 +205,9 @@ impl Row {
         match (self.what, self.point) {
             (_, Point::Nowhere | Point::Server(_) | Point::Starting(_) | Point::Returned) => Trigger::Itself,
             (What::Stopped, _) => Trigger::Signal(Signal::STOP),
-            (What::Panics | What::Fails | What::Exits, _) => Trigger::Word,
+            (What::Panics | What::Fails | What::Exits | What::UsesDropped | What::RegistersElsewhere, _) => {
+                Trigger::Word
+            }
             (What::Killed, Point::Growth(_) | Point::Free | Point::End | Point::Ended) => Trigger::Word,
             (What::Killed, _) => Trigger::Signal(Signal::KILL),
         }

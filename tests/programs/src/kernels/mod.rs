@@ -1,9 +1,10 @@
-//! The kernels: some of the conformance suite's sources, and those of one program.
+//! The kernels: some of the conformance suite's sources, and those of these programs.
 
 #[path = "../../../src/kernels/failures.rs"]
 pub mod failures;
 #[path = "../../../src/kernels/ordering.rs"]
 pub mod ordering;
+pub mod registered;
 #[path = "../../../src/kernels/scope.rs"]
 pub mod scope;
 pub mod streams;

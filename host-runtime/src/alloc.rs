@@ -7,12 +7,14 @@ use crate::error::{Error, Result};
 use crate::failure::Place;
 use crate::intern::intern;
 use crate::space::AddressSpace;
+use crate::trace;
 use oxshmem_device::abi::control;
 use range_alloc::RangeAllocator;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tracing::debug;
 
 /// Number of an allocation in the order of allocation, from 0. Never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,6 +118,7 @@ impl Heap {
         self.space.take(goal)?;
         self.space.map().inspect_err(|_| self.space.give_back())?;
         self.space.grown(goal);
+        debug!(target: trace::HEAP, mapped = goal, n_pes = self.n_pes, "the heaps have grown");
         Ok(())
     }
 

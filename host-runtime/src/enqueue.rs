@@ -5,8 +5,10 @@ use crate::error::Result;
 use crate::launch::{Slots, obstacle};
 use crate::named::Live;
 use crate::pe::Pe;
+use crate::trace;
 use oxshmem_device::launch::Named;
 use std::sync::Arc;
+use tracing::trace;
 
 /// Queues something on stream `slot`, and notes it as a launch called `name`, or as a part of the graph that the stream
 /// records. It names memory that is alive.
@@ -30,6 +32,7 @@ pub(crate) fn enqueue(
     }
     let place = state.place(pe, slot, name);
     start(Slots(state).queue(place.slot)?).inspect_err(|error| state.note_failure(error))?;
+    trace!(target: trace::OPERATION, pe = pe.me, stream = slot, name, number = place.number, "queued");
     state.started(place, named, None);
     Ok(())
 }

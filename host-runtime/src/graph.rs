@@ -20,9 +20,11 @@ use crate::pe::Pe;
 use crate::room::take_room;
 use crate::state::Kept;
 use crate::stream::Stream;
+use crate::trace;
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tracing::{debug, trace};
 
 /// What error messages call a graph.
 const NAME: &str = "(graph)";
@@ -126,6 +128,7 @@ impl Stream {
         };
         std::mem::forget(unfinished);
         let Recording { nodes, named, held, .. } = recording;
+        debug!(target: trace::GRAPH, pe = pe.me, stream, nodes, "recorded");
         // Nothing is looked at yet: `record` may have dropped what it named.
         let seen = AtomicU64::new(u64::MAX);
         Ok(Graph { pe: pe.clone(), slot, nodes, named, held, recorded, seen })
@@ -208,6 +211,7 @@ impl Graph {
             state.put_back(slot, before);
             return Err(error);
         }
+        trace!(target: trace::GRAPH, pe = pe.me, stream = slot, nodes = self.nodes, number = place.number, "launched");
         let greatest = self.held.iter().copied().reduce(Held::greater);
         state.started(place, &[], greatest);
         if let Some(Some(slot)) = state.streams.get(slot) {

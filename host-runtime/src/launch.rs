@@ -12,10 +12,12 @@ use crate::shape::check_shape;
 use crate::shmem::Shmem;
 use crate::state::{Start, State};
 use crate::stream::Stream;
+use crate::trace;
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::launch::{Kernel, LaunchConfig, Launcher, Named, ParamVisitor};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tracing::trace;
 
 /// Most raw pieces of a kernel's parameters, the context included.
 const MAX_PIECES: usize = 128;
@@ -152,6 +154,11 @@ pub(crate) fn prepare(
         state.note_failure(&error);
         state.put_back(slot, taken.and_then(|taken| taken.before));
         return Err(error);
+    }
+    if is_call {
+        trace!(target: trace::OPERATION, pe = pe.me, stream = slot, name = kernel.symbol, number = place.number, "queued");
+    } else {
+        trace!(target: trace::LAUNCH, pe = pe.me, stream = slot, name = kernel.symbol, number = place.number, blocks, "launched");
     }
     state.started(place, kept.as_deref().unwrap_or_default(), taken.map(|taken| taken.held));
     Ok(())

@@ -116,6 +116,7 @@ mod stop;
 mod stream;
 mod symmetric;
 mod team;
+mod trace;
 mod updates;
 mod wire;
 

@@ -9,9 +9,11 @@ use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
 use crate::ledger::Seat;
 use crate::state::{Slot, State, passed};
+use crate::trace;
 use oxshmem_device::abi::{control, teams};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tracing::{error, trace};
 
 /// How long one pause of a wait may last before the job is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -333,6 +335,7 @@ impl Pe {
             agreed.allocated = lead(&mut heap)?;
             Ok(())
         };
+        trace!(target: trace::GROUP, pe = self.me, call = ?arrival.call, "comes to a collective call");
         let members = arrival.members.clone();
         driver::arrives(&members, arrival.trouble.is_none() && arrival.call.completes());
         let agreed = job.group.meet(self.me, arrival, Box::new(lead));
@@ -388,6 +391,7 @@ impl Pe {
 
     /// Notes that this PE ended with an error: all kernels and waits of the job give up.
     pub(crate) fn fail(&self, error: Error) {
+        error!(target: trace::FAILURE, pe = self.me, %error, "this PE has failed");
         self.job.group.fail(self.me, error);
     }
 

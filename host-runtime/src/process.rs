@@ -6,9 +6,11 @@ use crate::error::{Error, Result};
 use crate::fault;
 use crate::job::Job;
 use crate::pe::Pe;
+use crate::trace;
 use oxshmem_device::abi::control;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tracing::{info, info_span};
 
 /// The PEs of this process, ready to run.
 #[derive(Debug)]
@@ -23,12 +25,14 @@ impl Process {
     /// # Errors
     /// Those of [`Config::run`], before anything runs.
     pub(crate) fn start(config: &Config) -> Result<Self> {
+        let _span = info_span!(target: trace::INIT, "init").entered();
         config.check()?;
         let config = &config.placed()?;
         let Some(launched) = &config.launched else {
             let process = Self::of(Arc::new(Job::of_threads(config)?))?;
             process.pes.iter().try_for_each(|pe| pe.reset_control())?;
             process.can_be_stopped();
+            process.say_started();
             return Ok(process);
         };
         let parts = bootstrap::join(config, launched)?;
@@ -40,9 +44,17 @@ impl Process {
             let process = Self::of(Arc::new(job))?;
             process.start_heap()?;
             process.can_be_stopped();
+            process.say_started();
             Ok(process)
         });
         started.inspect_err(|error| group.fail(me, error.clone()))
+    }
+
+    fn say_started(&self) {
+        for pe in &self.pes {
+            let device = pe.device.info().name.as_str();
+            info!(target: trace::INIT, pe = pe.me, n_pes = self.job.n_pes, device, "ready");
+        }
     }
 
     fn of(job: Arc<Job>) -> Result<Self> {
@@ -89,6 +101,9 @@ impl Process {
             }
         }
         let drained: Vec<Result<()>> = self.pes.iter().map(|pe| pe.drain()).collect();
+        for pe in &self.pes {
+            info!(target: trace::INIT, pe = pe.me, failed = self.job.group.failed().is_some(), "ended");
+        }
         self.job.ended.store(true, Ordering::Release);
         self.job.stop.close();
         if drained.iter().any(|drained| matches!(drained, Err(Error::StreamStuck { .. }))) {

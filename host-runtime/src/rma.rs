@@ -4,8 +4,10 @@ use crate::driver;
 use crate::error::Result;
 use crate::memory::{Data, DataMut, Destination, OnHeap, Range, Source, moves, same_length};
 use crate::shmem::Shmem;
+use crate::trace;
 use bytemuck::Pod;
 use oxshmem_device::Sym;
+use tracing::trace;
 
 /// # Remote memory access
 ///
@@ -43,6 +45,7 @@ impl Shmem {
         let (me, target) = (self.pe(), target.range());
         me.check_peer(BY, pe)?;
         let to = me.address(BY, 0, &target, pe)?;
+        trace!(target: trace::OPERATION, pe = me.me, name = BY, to = pe, bytes = target.bytes(), "blocking");
         match source.data() {
             Data::Host(values) => {
                 same_length(BY, target.len, values.len() as u64)?;
@@ -83,6 +86,7 @@ impl Shmem {
         let (me, source) = (self.pe(), source.range());
         me.check_peer(BY, pe)?;
         let from = me.address(BY, 1, &source, pe)?;
+        trace!(target: trace::OPERATION, pe = me.me, name = BY, from = pe, bytes = source.bytes(), "blocking");
         match target.data() {
             DataMut::Host(values) => {
                 same_length(BY, values.len() as u64, source.len)?;
@@ -115,6 +119,7 @@ impl Shmem {
         driver::here();
         let me = self.pe();
         me.check_peer("p", pe)?;
+        trace!(target: trace::OPERATION, pe = me.me, name = "p", to = pe, "blocking");
         let to = me.address("p", 0, &Range::element(target), pe)?;
         me.settle()?;
         if size_of::<T>() > 0 {
@@ -133,6 +138,7 @@ impl Shmem {
         driver::here();
         let me = self.pe();
         me.check_peer("g", pe)?;
+        trace!(target: trace::OPERATION, pe = me.me, name = "g", from = pe, "blocking");
         let from = me.address("g", 0, &Range::element(source), pe)?;
         me.settle()?;
         let mut value = T::zeroed();

@@ -312,7 +312,7 @@ mod tests {
     use crate::gpu::{Gpu, Gpus};
 
     fn gpus(count: usize, mps: bool) -> Machine {
-        let gpu = Gpu { name: "G".into(), capability: (9, 0), memory: 1 };
+        let gpu = Gpu { name: "G".into(), capability: (9, 0), memory: 1, ..Gpu::default() };
         let gpus = Gpus { gpus: vec![gpu; count], ..Gpus::default() };
         Machine { device: Device::Cuda, gpus, mps }
     }

@@ -10,14 +10,16 @@ pub use variables::{VARIABLES, Variable};
 use crate::config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
 use crate::error::{Error, Result};
 use crate::launched::{self, Choice, Found};
+use crate::trace;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Once;
 use std::time::Duration;
+use tracing_subscriber::filter::Targets;
 use variables::{
     BOOTSTRAP, CHECK, CHECK_CHOICES, CHECK_JSON, CHECK_PATIENCE, CHECK_PROFILE, CHECK_SEED, CHECK_SEEDS,
-    DEADLINE, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP, INTERFACE,
-    JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS,
+    DEADLINE, DEBUG, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP,
+    INTERFACE, JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS,
 };
 
 impl Config {
@@ -85,6 +87,8 @@ pub(crate) struct Environment {
     pub(crate) emulated_devices: Option<u32>,
     pub(crate) emulated_memory: Option<u64>,
     pub(crate) emulated_seed: Option<u64>,
+    /// What is printed of what the runtime does.
+    pub(crate) debug: Option<Targets>,
     pub(crate) check: check::Asked,
 }
 
@@ -97,7 +101,9 @@ impl Environment {
                 eprintln!("oxshmem: the environment variable {name} is not known and has no effect");
             }
         });
-        Self::from(|name| std::env::var_os(name), choice)
+        let environment = Self::from(|name| std::env::var_os(name), choice)?;
+        environment.debug.iter().for_each(trace::print);
+        Ok(environment)
     }
 
     /// Reads an environment given as a function; by what the processes come together may be given.
@@ -134,6 +140,7 @@ impl Environment {
             emulated_devices: parse(&EMULATED_DEVICES, of(&EMULATED_DEVICES), count)?,
             emulated_memory: parse(&EMULATED_MEMORY, of(&EMULATED_MEMORY), bytes)?,
             emulated_seed: parse(&EMULATED_SEED, of(&EMULATED_SEED), |value| value.parse().ok())?,
+            debug: parse(&DEBUG, of(&DEBUG), trace::filter)?,
             check: check::Asked {
                 asks: parse(&CHECK, of(&CHECK), |value| match value {
                     "0" => Some(false),
@@ -297,6 +304,8 @@ mod tests {
             ("OXSHMEM_HEAP", "G"),
             ("OXSHMEM_HEAP", "99999999T"),
             ("OXSHMEM_EMULATED_MEMORY", "1.5G"),
+            ("OXSHMEM_DEBUG", "verbose"),
+            ("OXSHMEM_DEBUG", "oxshmem::nothing=debug"),
             ("OXSHMEM_CHECK", "yes"),
             ("OXSHMEM_CHECK_SEEDS", "0"),
             ("OXSHMEM_CHECK_CHOICES", "1:2,3"),

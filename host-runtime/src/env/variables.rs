@@ -73,6 +73,13 @@ pub(super) const EMULATED_SEED: Variable = Variable {
     meaning: "makes each emulated GPU run its threads in a pseudo-random order that this number fixes",
 };
 
+pub(super) const DEBUG: Variable = Variable {
+    name: "OXSHMEM_DEBUG",
+    values: "error, warn, info, debug, trace or off; or a target and one of them (oxshmem::bootstrap=debug), of oxshmem, oxshmem::init, ::bootstrap, ::device, ::heap, ::launch, ::operation, ::graph, ::team, ::group, ::failure; or several, with commas",
+    default: "nothing is printed",
+    meaning: "prints what the runtime does on stderr, with time, level and PE, if the program has set no tracing subscriber of its own before its first call",
+};
+
 pub(crate) const RANK: Variable = Variable {
     name: "OXSHMEM_RANK",
     values: "a number from 0 on, less than OXSHMEM_WORLD_SIZE",
@@ -205,6 +212,7 @@ pub const VARIABLES: &[Variable] = &[
     EMULATED_DEVICES,
     EMULATED_MEMORY,
     EMULATED_SEED,
+    DEBUG,
     CHECK,
     CHECK_SEED,
     CHECK_SEEDS,

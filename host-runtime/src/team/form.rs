@@ -3,9 +3,11 @@
 use crate::error::Result;
 use crate::formed::Formed;
 use crate::pe::Pe;
+use crate::trace;
 use oxshmem_device::Team as Handle;
 use oxshmem_device::abi::{TeamAbi, control, teams};
 use std::sync::Arc;
+use tracing::debug;
 
 impl Pe {
     /// Writes the table of teams, with those that are always there.
@@ -51,6 +53,7 @@ impl Pe {
         self.lock().teams.slots[handle.slot() as usize] = Some(formed.clone());
         let written = self.clear_words(handle).and_then(|()| self.write_entry(handle.slot() as u32, entry));
         written.inspect_err(|_| self.forget(&formed))?;
+        debug!(target: trace::TEAM, pe = self.me, slot = handle.slot(), n_pes, my_pe, "a team is made");
         Ok(Some(formed))
     }
 
@@ -76,6 +79,7 @@ impl Pe {
 
     /// Takes a team away, which no kernel uses any more.
     pub(super) fn dissolve(&self, formed: &Formed) -> Result<()> {
+        debug!(target: trace::TEAM, pe = self.me, slot = formed.handle.slot(), "a team is dissolved");
         self.forget(formed);
         self.write_entry(formed.handle.slot() as u32, teams::EMPTY)
     }

@@ -114,6 +114,7 @@ mod space;
 mod state;
 mod stop;
 mod stream;
+mod strided;
 mod symmetric;
 mod team;
 mod trace;
@@ -133,7 +134,7 @@ pub mod __private {
 }
 pub use bootstrap::{BadUniqueId, UniqueId};
 pub use config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
-pub use error::{Error, Result};
+pub use error::{BadStride, Error, Result};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
 pub use graph::Graph;

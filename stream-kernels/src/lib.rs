@@ -10,11 +10,13 @@
 //! | [`rma`] | put, get, put_signal, one element |
 //! | [`signal`] | signals, and waits for them and for words of atomics |
 //! | [`atomic`] | atomics on one word |
-//! | [`order`] | quiet, and barriers of all PEs |
+//! | [`strided`] | iput, iget |
+//! | [`order`] | quiet, and barriers of all PEs and of teams |
 
 pub mod atomic;
 pub mod order;
 pub mod rma;
 pub mod signal;
+pub mod strided;
 
 oxshmem_device::kernels!();

@@ -2,6 +2,7 @@
 
 use super::PES;
 use super::pmi_server::Malice;
+use super::waits::Wait;
 use rustix::process::Signal;
 
 /// Where it happens.
@@ -27,6 +28,8 @@ pub(super) enum Point {
     Gather,
     /// The others wait in `recover`.
     Recover,
+    /// It does not come to what the others wait in.
+    Waits(Wait),
     /// When its closure has returned, before the others are told.
     End,
     /// When they are told, before it is over for all.
@@ -67,6 +70,8 @@ pub(super) enum What {
     Fails,
     /// It ends its process itself.
     Exits,
+    /// Nothing but that it does not come, until the deadline has passed.
+    Expires,
 }
 
 /// A row.
@@ -121,16 +126,25 @@ pub(super) fn rows() -> Vec<Row> {
     let usual = By::Torchrun;
     let killings = starting.iter().copied().chain(growth).chain(later).map(|point| (killed, point, usual));
     let others = [What::Stopped, What::Panics, What::Fails, What::Exits].map(|what| (what, barrier, usual));
+    // The host's own waits end by their deadlines where one stands still, those of the device by their own.
+    let stopped = [Point::Gather, Point::Recover, Point::End].map(|point| (What::Stopped, point, usual));
+    let waits = Wait::all().flat_map(|wait| {
+        let passes = if wait.operation().is_some() { What::Expires } else { What::Stopped };
+        [killed, passes].map(|what| (what, Point::Waits(wait), usual))
+    });
+    let queued = [What::Panics, What::Fails, What::Exits];
+    let queued = queued.map(|what| (what, Point::Waits(Wait::StreamUntil), usual));
     let over_tcp = [starting[0], starting[1], starting[2], starting[5], barrier, Point::End, Point::Ended];
     let over_tcp = over_tcp.map(|point| (killed, point, By::Tcp));
     // What differs is how they come together; one later point shows that it has worked.
     let mut by_others = Vec::new();
     for by in [By::Slurm, By::Pmi1, By::Pmi2, By::UniqueId] {
         let asks = matches!(by, By::Pmi1 | By::Pmi2);
-        let points = asking.iter().filter(|_| asks).chain(&starting[..3]).chain([&barrier]);
+        let points = asking.iter().filter(|_| asks).chain(starting).chain([&barrier]);
         by_others.extend(points.map(|&point| (killed, point, by)));
     }
-    let all = killings.chain(others).chain(over_tcp).chain(by_others);
+    let all =
+        killings.chain(others).chain(stopped).chain(waits).chain(queued).chain(over_tcp).chain(by_others);
     let rows = all.flat_map(|(what, point, by)| (0..PES).map(move |victim| Row { what, point, victim, by }));
     let nothing = Row { what: killed, point: Point::Nowhere, victim: 0, by: usual };
     let servers = [By::Pmi1, By::Pmi2].into_iter().flat_map(|by| {
@@ -174,6 +188,7 @@ impl Row {
             Point::Free => "in free",
             Point::Gather => "while the others wait in all_gather",
             Point::Recover => "while the others wait in recover",
+            Point::Waits(wait) => &format!("while the others wait {}", wait.name()),
             Point::End => "at its end, before it said so",
             Point::Ended => "at its end, when it had said so",
             Point::Returned => "after its end",
@@ -184,6 +199,7 @@ impl Row {
             What::Panics => "panics",
             What::Fails => "returns an error",
             What::Exits => "calls exit(3)",
+            What::Expires => "does not come",
         };
         format!("PE {} {what} {at}{over}", self.victim)
     }
@@ -192,6 +208,7 @@ impl Row {
     pub(super) fn trigger(&self) -> Trigger {
         match (self.what, self.point) {
             (_, Point::Nowhere | Point::Server(_) | Point::Starting(_) | Point::Returned) => Trigger::Itself,
+            (What::Expires, _) => Trigger::Itself,
             (What::Stopped, _) => Trigger::Signal(Signal::STOP),
             (What::Panics | What::Fails | What::Exits, _) => Trigger::Word,
             (What::Killed, Point::Growth(_) | Point::Free | Point::End | Point::Ended) => Trigger::Word,

@@ -5,12 +5,13 @@ use crate::alloc::{Allocation, Heap};
 use crate::driver::{self, Device, Queue};
 use crate::error::{Error, Result};
 use crate::fault;
+use crate::formed::tables_bytes;
 use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
 use crate::ledger::Seat;
 use crate::state::{Slot, State, passed};
 use crate::trace;
-use oxshmem_device::abi::{control, teams};
+use oxshmem_device::abi::control;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::{error, trace};
@@ -31,7 +32,7 @@ pub(crate) struct Pe {
     pub(crate) device: Arc<dyn Device>,
     /// For copies, so that they wait for no kernel.
     pub(crate) copies: Arc<dyn Queue>,
-    /// Address in device memory of the table of teams, and behind it `[u64; n_pes]`: every PE's segment.
+    /// Address in device memory of the table of teams, and of their lists behind it: see [`tables_bytes`].
     pub(crate) tables: u64,
     /// PEs that share the device, this one included.
     pub(crate) pes_on_device: u32,
@@ -46,7 +47,7 @@ impl Pe {
         let elsewhere = || Error::Config { what: format!("PE {me} does not belong to this process") };
         let device = job.device_of_pe.get(me as usize).cloned().flatten().ok_or_else(elsewhere)?;
         let (copies, first) = (device.queue()?, device.queue()?);
-        let tables = copies.allocate(teams::BYTES)?;
+        let tables = copies.allocate(tables_bytes(job.n_pes))?;
         let pe = Arc::new(Self {
             job: job.clone(),
             me,
@@ -413,7 +414,7 @@ impl Drop for Pe {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         // The run has drained the streams, or leaked this PE if it could not.
         let retired = state.retired.iter().map(|(address, _)| *address);
-        for address in state.local.keys().copied().chain(retired).chain(state.teams.lists()) {
+        for address in state.local.keys().copied().chain(retired) {
             // SAFETY: it came from `allocate` of this queue; no kernel runs any more.
             let _ = unsafe { self.copies.free(address) };
         }

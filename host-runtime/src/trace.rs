@@ -1,6 +1,6 @@
 //! What the runtime tells of what it does, as events and spans of the `tracing` crate, and `OXSHMEM_DEBUG`, which prints them
 //! on stderr where the program has no subscriber of its own. Without either an event costs one load and one comparison.
-//! Nothing secret is ever a field: no job's key, no unique id.
+//! Nothing secret is ever a field: no job's key, no unique id. Events may come under the runtime's locks.
 //!
 //! | level | what comes there |
 //! |---|---|

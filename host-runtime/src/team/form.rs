@@ -1,7 +1,7 @@
 //! A PE's table of teams, in device memory, and the entries that it writes there.
 
 use crate::error::Result;
-use crate::formed::Formed;
+use crate::formed::{Formed, list_offset};
 use crate::pe::Pe;
 use crate::trace;
 use oxshmem_device::Team as Handle;
@@ -44,12 +44,11 @@ impl Pe {
         };
         let (start, stride, list) = match spacing(&pes) {
             Some(stride) => (pes[0], stride, 0),
-            None => (0, 1, self.write_list(&pes)?),
+            None => (0, 1, self.write_list(handle, &pes)?),
         };
         let n_pes = pes.len() as u32;
         let entry = TeamAbi { my_pe, n_pes, start, stride, list, handle: handle.to_bits() };
-        let formed = Arc::new(Formed { handle, pes, my_pe, list });
-        // Before the entry, so that the list is given back whatever becomes of that.
+        let formed = Arc::new(Formed { handle, pes, my_pe });
         self.lock().teams.slots[handle.slot() as usize] = Some(formed.clone());
         let written = self.clear_words(handle).and_then(|()| self.write_entry(handle.slot() as u32, entry));
         written.inspect_err(|_| self.forget(&formed))?;
@@ -68,12 +67,11 @@ impl Pe {
         unsafe { self.copies.write(at, &[0; control::TEAM_STRIDE as usize]) }
     }
 
-    fn write_list(&self, pes: &[u32]) -> Result<u64> {
-        let bytes: &[u8] = bytemuck::cast_slice(pes);
-        let list = self.copies.allocate(bytes.len() as u64)?;
-        // SAFETY: just allocated with this size; given back here if it stays unknown.
-        let written = unsafe { self.copies.write(list, bytes) };
-        written.inspect_err(|_| self.retire(list))?;
+    fn write_list(&self, handle: Handle, pes: &[u32]) -> Result<u64> {
+        let list = self.tables + list_offset(handle.slot(), self.job.n_pes);
+        // SAFETY: the slot's own room, for as many PEs as the job has. Kernels of an earlier team of the slot are over: its end
+        // waits for them.
+        unsafe { self.copies.write(list, bytemuck::cast_slice(pes))? };
         Ok(list)
     }
 
@@ -85,14 +83,9 @@ impl Pe {
     }
 
     fn forget(&self, formed: &Formed) {
-        {
-            let mut state = self.lock();
-            state.drops += 1;
-            state.teams.slots[formed.handle.slot() as usize] = None;
-        }
-        if formed.list != 0 {
-            self.retire(formed.list);
-        }
+        let mut state = self.lock();
+        state.drops += 1;
+        state.teams.slots[formed.handle.slot() as usize] = None;
     }
 }
 

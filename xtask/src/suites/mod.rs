@@ -73,6 +73,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("examples", programs::examples),
     ("processes", processes::processes),
     ("faults", processes::faults),
+    ("interface", processes::interface),
     ("bootstraps", bootstraps::bootstraps),
     ("new", programs::new),
     ("bundle", programs::bundle),

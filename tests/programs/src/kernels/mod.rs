@@ -1,7 +1,8 @@
-//! The kernels: some of the conformance suite's sources, and those of one program.
+//! The kernels: some of the conformance suite's sources, and those of single programs.
 
 #[path = "../../../src/kernels/failures.rs"]
 pub mod failures;
+pub mod gather;
 #[path = "../../../src/kernels/ordering.rs"]
 pub mod ordering;
 #[path = "../../../src/kernels/scope.rs"]

@@ -32,6 +32,7 @@ pub(super) enum Wait {
     StreamReached,
     StreamBarrier,
     StreamSync,
+    StreamTeamBarrier,
     Event,
     GraphUntil,
     GraphBarrier,
@@ -39,7 +40,7 @@ pub(super) enum Wait {
 
 impl Wait {
     /// With the operation that a record of the device names.
-    const TABLE: [(Self, &str, Option<&str>); 16] = [
+    const TABLE: [(Self, &str, Option<&str>); 17] = [
         (Self::TeamBarrier, "in team_barrier", None),
         (Self::TeamSync, "in team_sync", None),
         (Self::TeamSplit, "in team_split_strided", None),
@@ -53,6 +54,7 @@ impl Wait {
         (Self::StreamReached, "in wait_reached_on", Some("wait_reached")),
         (Self::StreamBarrier, "in barrier_all_on", Some("barrier_all")),
         (Self::StreamSync, "in sync_all_on", Some("sync_all")),
+        (Self::StreamTeamBarrier, "in team_barrier_on", Some("team_barrier")),
         (Self::Event, "for an event behind a wait", Some("wait_until")),
         (Self::GraphUntil, "in a graph's wait", Some("wait_until")),
         (Self::GraphBarrier, "in a graph's barrier", Some("barrier_all")),
@@ -170,6 +172,7 @@ impl Made<'_> {
             Wait::StreamReached => shmem.wait_reached_on(&stream, never, 1)?,
             Wait::StreamBarrier => shmem.barrier_all_on(&stream)?,
             Wait::StreamSync => shmem.sync_all_on(&stream)?,
+            Wait::StreamTeamBarrier => shmem.team_barrier_on(&stream, &team)?,
             Wait::Event => {
                 shmem.wait_until_on(&stream, never, Cmp::Ge, 1)?;
                 return stream.record()?.synchronize();

@@ -62,8 +62,8 @@ pub struct TeamAbi {
     pub handle: u64,
 }
 
-/// The table of teams: [`SLOTS`](teams::SLOTS) entries of 32 bytes, 2 KiB on each PE. A team whose PEs are not evenly
-/// spaced takes 4 bytes more for each of its PEs, as long as it lives. There is nothing else.
+/// The table of teams: [`SLOTS`](teams::SLOTS) entries of 32 bytes, 2 KiB on each PE, and behind them room for a list
+/// of PEs for each slot, 4 bytes for each PE of the job, which teams use whose PEs are not evenly spaced. There is nothing else.
 pub mod teams {
     use super::TeamAbi;
 

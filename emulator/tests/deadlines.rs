@@ -169,3 +169,19 @@ fn a_grid_barrier_that_a_block_never_reaches_expires() {
     job.finish();
     assert_eq!((job.record(0).state, job.record(0).operation), (RECORD_COMPLETE, Operation::GridSync as u32));
 }
+
+#[test]
+fn a_group_of_warps_of_which_one_does_not_come_expires() {
+    let job = Job::devices(1).with_deadline(HOUR);
+    job.launch(0, (1, 128), |shmem| {
+        let warps = shmem.warps(2);
+        // The first two warps are a group, and the last two; of the latter one stays away.
+        if thread::in_block() < 96 {
+            warps.sync();
+        }
+    });
+    job.finish();
+    let record = job.record(0);
+    assert_eq!((record.state, record.operation), (RECORD_COMPLETE, Operation::WarpsSync as u32));
+    assert_eq!((record.expected, record.seen), (2, 1));
+}

@@ -3,6 +3,7 @@
 //! runs it; each PE that is a process keeps its own, and as all do the same in the same order, all books are alike.
 
 use crate::config::HEAP_UNIT as UNIT;
+use crate::debug;
 use crate::error::{Error, Result};
 use crate::failure::Place;
 use crate::intern::intern;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tracing::debug;
 
 /// Number of an allocation in the order of allocation, from 0. Never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,6 +118,7 @@ impl Heap {
         self.space.take(goal)?;
         self.space.map().inspect_err(|_| self.space.give_back())?;
         self.space.grown(goal);
+        debug!(target: debug::HEAP, mapped = goal, n_pes = self.n_pes, "the heaps have grown");
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! What is queued on a stream and is no kernel: counted as launches are, so that memory stays until it is over.
 
+use crate::debug;
 use crate::driver::Queue;
 use crate::error::Result;
 use crate::launch::{Slots, obstacle};
@@ -7,6 +8,7 @@ use crate::named::Live;
 use crate::pe::Pe;
 use oxshmem_device::launch::Named;
 use std::sync::Arc;
+use tracing::trace;
 
 /// Queues something on stream `slot`, and notes it as a launch called `name`, or as a part of the graph that the stream
 /// records. It names memory that is alive.
@@ -31,6 +33,7 @@ pub(crate) fn enqueue(
     }
     let place = state.place(pe, slot, name);
     start(Slots(state).queue(place.slot)?).inspect_err(|error| state.note_failure(error))?;
+    trace!(target: debug::OPERATION, pe = pe.me, stream = slot, name, number = place.number, "queued");
     state.started(place, named, None);
     pe.trace_start(&place, began);
     Ok(())

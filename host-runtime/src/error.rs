@@ -6,6 +6,7 @@
 mod debug;
 mod registration;
 mod root;
+mod strides;
 mod trace;
 mod words;
 
@@ -13,6 +14,7 @@ use crate::failure::{Failure, KernelPanic};
 pub use registration::{Registration, Unregistrable};
 use std::sync::Arc;
 use std::time::Duration;
+pub use strides::BadStride;
 pub use trace::TraceError;
 pub(crate) use words::pid_in_brackets;
 use words::{because, beside, cuda_version, grows_to, list_calls, list_pes, more_memory, range, why_absent};
@@ -521,6 +523,9 @@ pub enum Error {
         /// Elements of the source.
         source_len: u64,
     },
+    /// Strided elements do not lie in the range that was named.
+    #[error(transparent)]
+    Strides(#[from] BadStride),
     /// Source and target of an operation of the host overlap in part.
     #[error(
         "{by}: source and target overlap in part, which gives no certain result: name ranges that are apart, or the same"

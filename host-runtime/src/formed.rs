@@ -4,6 +4,16 @@ use oxshmem_device::Team as Handle;
 use oxshmem_device::abi::teams;
 use std::sync::Arc;
 
+/// Bytes of the tables of teams that each of `n_pes` PEs has: the entries, and behind them room for a list of PEs for each.
+pub(crate) const fn tables_bytes(n_pes: u32) -> u64 {
+    list_offset(teams::SLOTS as u64, n_pes)
+}
+
+/// Where the list of a slot begins in that memory.
+pub(crate) const fn list_offset(slot: u64, n_pes: u32) -> u64 {
+    teams::BYTES + slot * n_pes as u64 * size_of::<u32>() as u64
+}
+
 /// A team as one of its PEs keeps it.
 #[derive(Debug)]
 pub(crate) struct Formed {
@@ -12,8 +22,6 @@ pub(crate) struct Formed {
     pub(crate) pes: Vec<u32>,
     /// This PE's number in it.
     pub(crate) my_pe: u32,
-    /// Device address of `pes`, or 0 if they are evenly spaced.
-    pub(crate) list: u64,
 }
 
 /// The teams of a PE.
@@ -33,11 +41,6 @@ impl Teams {
                 .slots
                 .get(team.slot() as usize)
                 .is_some_and(|slot| slot.as_ref().is_some_and(|formed| formed.handle == team))
-    }
-
-    /// Device memory that they hold.
-    pub(crate) fn lists(&self) -> impl Iterator<Item = u64> {
-        self.slots.iter().flatten().map(|formed| formed.list).filter(|list| *list != 0)
     }
 
     /// A bit for each slot that a new team may take.

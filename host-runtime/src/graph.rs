@@ -11,6 +11,7 @@
 //! All words by which kernels synchronise are in device memory and only grow, so a graph may be run as often as one likes.
 
 use crate::board;
+use crate::debug;
 use crate::driver::{self, Recorded};
 use crate::error::{Error, Result};
 use crate::launch::{Slots, obstacle};
@@ -23,6 +24,7 @@ use crate::stream::Stream;
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tracing::{debug, trace};
 
 /// What error messages call a graph.
 const NAME: &str = "(graph)";
@@ -126,6 +128,7 @@ impl Stream {
         };
         std::mem::forget(unfinished);
         let Recording { nodes, named, held, .. } = recording;
+        debug!(target: debug::GRAPH, pe = pe.me, stream, nodes, "recorded");
         // Nothing is looked at yet: `record` may have dropped what it named.
         let seen = AtomicU64::new(u64::MAX);
         Ok(Graph { pe: pe.clone(), slot, nodes, named, held, recorded, seen })
@@ -209,6 +212,7 @@ impl Graph {
             state.put_back(slot, before);
             return Err(error);
         }
+        trace!(target: debug::GRAPH, pe = pe.me, stream = slot, nodes = self.nodes, number = place.number, "launched");
         let greatest = self.held.iter().copied().reduce(Held::greater);
         state.started(place, &[], greatest);
         pe.trace_start(&place, began);

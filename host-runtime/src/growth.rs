@@ -3,12 +3,14 @@
 //! fails on one PE is taken back on all.
 
 use crate::alloc::Allocation;
+use crate::debug;
 use crate::error::Result;
 use crate::exchange::{Exchange, Piece};
 use crate::fault;
 use crate::group::Call;
 use crate::pe::Pe;
 use std::sync::atomic::Ordering;
+use tracing::{debug, debug_span};
 
 impl Pe {
     /// Collective among processes. Puts memory behind the first `goal` bytes of every segment, or changes nothing;
@@ -23,6 +25,7 @@ impl Pe {
         of: Option<&Allocation>,
         prepare: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
+        let _span = debug_span!(target: debug::HEAP, "grow", pe = self.me, goal).entered();
         let grown = self.try_to_grow(exchange, goal, of, prepare);
         exchange.withdraw();
         let mut heap = self.job.heap();
@@ -30,7 +33,9 @@ impl Pe {
             Ok(()) => heap.space().grown(goal),
             Err(_) => heap.space().give_back(),
         }
-        self.job.mapped.store(heap.mapped(), Ordering::Release);
+        let mapped = heap.mapped();
+        self.job.mapped.store(mapped, Ordering::Release);
+        debug!(target: debug::HEAP, pe = self.me, mapped, grown = grown.is_ok(), "growth of the heap");
         grown
     }
 
@@ -42,9 +47,11 @@ impl Pe {
         prepare: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let taken = self.take(exchange, goal, of);
+        debug!(target: debug::HEAP, pe = self.me, done = taken.is_ok(), "own memory is taken");
         fault::point("taken", self.me);
         self.agree(Call::Taken(goal), taken)?;
         let mapped = self.map(exchange, goal).and_then(|()| prepare());
+        debug!(target: debug::HEAP, pe = self.me, done = mapped.is_ok(), "all memory is mapped");
         fault::point("mapped", self.me);
         self.agree(Call::Mapped(goal), mapped)
     }

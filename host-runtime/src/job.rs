@@ -5,6 +5,7 @@ use crate::alloc::{Heap, Tags};
 use crate::board::Board;
 use crate::claims::Claims;
 use crate::config::{Config, HEAP_UNIT};
+use crate::debug;
 use crate::driver::{self, Device, Registered};
 use crate::error::{Error, Result};
 use crate::exchange::Exchange;
@@ -17,6 +18,7 @@ use oxshmem_device::abi::{Cause, control};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tracing::{debug, warn};
 
 /// How long the record of the first failure may come after that of a later one.
 const RECORD_PATIENCE: Duration = Duration::from_millis(50);
@@ -141,6 +143,7 @@ impl Job {
             parts;
         let space = AddressSpace::new(&device_of_pe, segment, granule);
         let space = space.map_err(|error| no_addresses(error, config))?;
+        debug!(target: debug::HEAP, n_pes = config.pes, segment, granule, "addresses for the heaps are reserved");
         let heap = Heap::new(space, config.pes, config.heap_limit, tags);
         for checker in device_of_pe.iter().flatten().filter_map(|device| device.checker()) {
             checker.heaps(heap.bases()[0], heap.stride(), segment, config.pes);
@@ -256,7 +259,10 @@ impl Job {
             return None;
         };
         let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(*failing.get_or_insert_with(|| (Instant::now(), why)))
+        Some(*failing.get_or_insert_with(|| {
+            warn!(target: debug::FAILURE, why, "the job has failed");
+            (Instant::now(), why)
+        }))
     }
 
     /// Takes the alarm back, when all records are empty.

@@ -2,6 +2,7 @@
 //! launch itself with its context. Nothing has run if there is an error. The path allocates nothing once a
 //! kernel is known.
 
+use crate::debug;
 use crate::driver::{self, Body, Launch, Queue};
 use crate::error::{Error, Result};
 use crate::known::Described;
@@ -17,6 +18,7 @@ use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::launch::{Kernel, LaunchConfig, Launcher, Named, ParamVisitor};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tracing::trace;
 
 /// Most raw pieces of a kernel's parameters, the context included.
 const MAX_PIECES: usize = 128;
@@ -154,6 +156,11 @@ pub(crate) fn prepare(
         state.note_failure(&error);
         state.put_back(slot, taken.and_then(|taken| taken.before));
         return Err(error);
+    }
+    if is_call {
+        trace!(target: debug::OPERATION, pe = pe.me, stream = slot, name = kernel.symbol, number = place.number, "queued");
+    } else {
+        trace!(target: debug::LAUNCH, pe = pe.me, stream = slot, name = kernel.symbol, number = place.number, blocks, "launched");
     }
     state.started(place, kept.as_deref().unwrap_or_default(), taken.map(|taken| taken.held));
     pe.trace_start(&place, began);

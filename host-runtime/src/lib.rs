@@ -73,6 +73,7 @@ mod calls;
 mod check;
 mod claims;
 mod config;
+mod debug;
 #[cfg(feature = "cuda")]
 pub mod cuda {
     //! What only makes sense on CUDA devices.
@@ -121,6 +122,7 @@ mod space;
 mod state;
 mod stop;
 mod stream;
+mod strided;
 mod symmetric;
 mod team;
 mod trace;
@@ -143,7 +145,7 @@ pub use arrays::dlpack;
 pub use arrays::element::ArrayElement;
 pub use bootstrap::{BadUniqueId, UniqueId};
 pub use config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
-pub use error::{Error, Registration, Result, TraceError, Unregistrable};
+pub use error::{BadStride, Error, Registration, Result, TraceError, Unregistrable};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
 pub use graph::Graph;

@@ -2,18 +2,21 @@
 //! in `state.rs`. Vectors and streams keep it alive.
 
 use crate::alloc::{Allocation, Heap};
+use crate::debug;
 use crate::driver::{self, Device, Queue};
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::foreign::Foreign;
+use crate::formed::tables_bytes;
 use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
 use crate::ledger::Seat;
 use crate::state::{Slot, State, passed};
 use crate::trace::{PeTrace, TraceFile, What};
-use oxshmem_device::abi::{control, teams};
+use oxshmem_device::abi::control;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tracing::{error, trace};
 
 /// How long one pause of a wait may last before the job is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -31,7 +34,7 @@ pub(crate) struct Pe {
     pub(crate) device: Arc<dyn Device>,
     /// For copies, so that they wait for no kernel.
     pub(crate) copies: Arc<dyn Queue>,
-    /// Address in device memory of the table of teams, and behind it `[u64; n_pes]`: every PE's segment.
+    /// Address in device memory of the table of teams, and of their lists behind it: see [`tables_bytes`].
     pub(crate) tables: u64,
     /// PEs that share the device, this one included.
     pub(crate) pes_on_device: u32,
@@ -48,7 +51,7 @@ impl Pe {
         let elsewhere = || Error::Config { what: format!("PE {me} does not belong to this process") };
         let device = job.device_of_pe.get(me as usize).cloned().flatten().ok_or_else(elsewhere)?;
         let (copies, first) = (device.queue()?, device.queue()?);
-        let tables = copies.allocate(teams::BYTES)?;
+        let tables = copies.allocate(tables_bytes(job.n_pes))?;
         let trace = trace.map(|file| PeTrace::new(&*copies, file.events)).transpose()?;
         let pe = Arc::new(Self {
             job: job.clone(),
@@ -363,6 +366,7 @@ impl Pe {
             agreed.allocated = lead(&mut heap)?;
             Ok(())
         };
+        trace!(target: debug::GROUP, pe = self.me, call = ?arrival.call, "comes to a collective call");
         let members = arrival.members.clone();
         driver::arrives(&members, arrival.trouble.is_none() && arrival.call.completes());
         let what = arrival.call.clone();
@@ -423,6 +427,7 @@ impl Pe {
 
     /// Notes that this PE ended with an error: all kernels and waits of the job give up.
     pub(crate) fn fail(&self, error: Error) {
+        error!(target: debug::FAILURE, pe = self.me, %error, "this PE has failed");
         self.job.group.fail(self.me, error);
     }
 
@@ -445,7 +450,7 @@ impl Drop for Pe {
         // The run has drained the streams, or leaked this PE if it could not.
         let retired = state.retired.iter().map(|(address, _)| *address);
         let local = state.local.keys().copied().filter(|address| !state.foreign.contains_key(address));
-        for address in local.chain(retired).chain(state.teams.lists()) {
+        for address in local.chain(retired) {
             // SAFETY: it came from `allocate` of this queue; no kernel runs any more.
             let _ = unsafe { self.copies.free(address) };
         }

@@ -2,6 +2,7 @@
 
 use crate::bootstrap;
 use crate::config::Config;
+use crate::debug;
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::job::Job;
@@ -10,6 +11,7 @@ use crate::trace::TraceFile;
 use oxshmem_device::abi::control;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tracing::{info, info_span};
 
 /// The PEs of this process, ready to run.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ impl Process {
     /// # Errors
     /// Those of [`Config::run`], before anything runs.
     pub(crate) fn start(config: &Config) -> Result<Self> {
+        let _span = info_span!(target: debug::INIT, "init").entered();
         config.check()?;
         let config = &config.placed()?;
         let first = config.launched.as_ref().map_or(0, |launched| launched.rank);
@@ -34,6 +37,7 @@ impl Process {
             process.pes.iter().try_for_each(|pe| pe.reset_control())?;
             process.can_be_stopped();
             process.start_trace()?;
+            process.say_started();
             return Ok(process);
         };
         let parts = bootstrap::join(config, launched)?;
@@ -46,9 +50,17 @@ impl Process {
             process.start_heap()?;
             process.can_be_stopped();
             process.start_trace()?;
+            process.say_started();
             Ok(process)
         });
         started.inspect_err(|error| group.fail(me, error.clone()))
+    }
+
+    fn say_started(&self) {
+        for pe in &self.pes {
+            let device = pe.device.info().name.as_str();
+            info!(target: debug::INIT, pe = pe.me, n_pes = self.job.n_pes, device, "ready");
+        }
     }
 
     fn of(job: Arc<Job>, trace: Option<TraceFile>) -> Result<Self> {
@@ -103,6 +115,9 @@ impl Process {
         // What kernels of a run that has failed did is wanted most.
         let over = drained.iter().all(Result::is_ok);
         let traced = self.trace.map_or(Ok(()), |trace| trace.write(self.pes.iter().map(|pe| &**pe), over));
+        for pe in &self.pes {
+            info!(target: debug::INIT, pe = pe.me, failed = self.job.group.failed().is_some(), "ended");
+        }
         self.job.ended.store(true, Ordering::Release);
         self.job.stop.close();
         if drained.iter().any(|drained| matches!(drained, Err(Error::StreamStuck { .. }))) {

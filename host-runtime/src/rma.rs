@@ -1,5 +1,6 @@
 //! Remote memory access by the host, blocking: `put`, `get`, `p`, `g`. On a stream: `on_stream.rs`.
 
+use crate::debug;
 use crate::driver;
 use crate::error::Result;
 use crate::memory::{Data, DataMut, Destination, OnHeap, Range, Source, moves, same_length};
@@ -7,6 +8,7 @@ use crate::shmem::Shmem;
 use crate::trace::What;
 use bytemuck::Pod;
 use oxshmem_device::Sym;
+use tracing::trace;
 
 /// # Remote memory access
 ///
@@ -46,6 +48,7 @@ impl Shmem {
         me.traced(what, || {
             me.check_peer(BY, pe)?;
             let to = me.address(BY, 0, &target, pe)?;
+            trace!(target: debug::OPERATION, pe = me.me, name = BY, to = pe, bytes = target.bytes(), "blocking");
             match source.data() {
                 Data::Host(values) => {
                     same_length(BY, target.len, values.len() as u64)?;
@@ -89,6 +92,7 @@ impl Shmem {
         me.traced(what, || {
             me.check_peer(BY, pe)?;
             let from = me.address(BY, 1, &source, pe)?;
+            trace!(target: debug::OPERATION, pe = me.me, name = BY, from = pe, bytes = source.bytes(), "blocking");
             match target.data() {
                 DataMut::Host(values) => {
                     same_length(BY, values.len() as u64, source.len)?;
@@ -125,6 +129,7 @@ impl Shmem {
             || What::on("p", pe, size_of::<T>() as u64),
             || {
                 me.check_peer("p", pe)?;
+                trace!(target: debug::OPERATION, pe = me.me, name = "p", to = pe, "blocking");
                 let to = me.address("p", 0, &Range::element(target), pe)?;
                 me.settle()?;
                 if size_of::<T>() > 0 {
@@ -148,6 +153,7 @@ impl Shmem {
             || What::on("g", pe, size_of::<T>() as u64),
             || {
                 me.check_peer("g", pe)?;
+                trace!(target: debug::OPERATION, pe = me.me, name = "g", from = pe, "blocking");
                 let from = me.address("g", 0, &Range::element(source), pe)?;
                 me.settle()?;
                 let mut value = T::zeroed();

@@ -62,6 +62,14 @@ impl Shmem {
         self.pe.device.info().multiprocessors
     }
 
+    /// Bytes of this PE's device's memory that nobody uses now, as the driver says: also other programs take of it.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`](crate::Error::Cuda) if the driver cannot tell.
+    pub fn device_memory_free(&self) -> Result<u64> {
+        self.pe.device.free_memory()
+    }
+
     /// Collective. Waits until everything that this PE launched is over, then for all PEs to have come here.
     /// What kernels before it wrote, anywhere, is then visible to kernels and copies after it on every PE.
     ///

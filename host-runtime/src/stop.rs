@@ -1,10 +1,12 @@
 //! What makes the kernels of this process give up once a PE has failed: their abort words, written by whichever thread
 //! learns of it.
 
+use crate::debug;
 use crate::driver::Queue;
 use oxshmem_device::abi::control;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tracing::warn;
 
 /// The abort words of the PEs of this process, while their heaps are mapped.
 #[derive(Debug, Default)]
@@ -34,6 +36,7 @@ impl Stop {
 
     /// Tells all kernels that PE `failed` has failed.
     pub(crate) fn now(&self, failed: u32) {
+        warn!(target: debug::FAILURE, failed, "a PE has failed: kernels are told to give up");
         self.abort.store(1 + u64::from(failed), Ordering::Release);
         // A heap that is added meanwhile is there now, or whoever adds it sees what was stored.
         self.write(&self.heaps());

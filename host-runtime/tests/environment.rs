@@ -33,6 +33,15 @@ fn stuck_child() {
     println!("RESULT {}", result.unwrap_err());
 }
 
+/// A program with a subscriber of its own, which takes everything to stdout.
+#[test]
+#[ignore = "the child process of the other tests"]
+fn subscribed_child() {
+    let own = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(std::io::stdout);
+    own.try_init().unwrap();
+    child();
+}
+
 fn run_child(environment: &[(&str, &str)]) -> (String, String) {
     run("child", environment)
 }
@@ -159,4 +168,38 @@ fn an_unknown_variable_is_a_warning_once() {
         1,
         "{warnings}"
     );
+}
+
+#[test]
+fn what_happens_is_printed_as_asked() {
+    let emulated = [("OXSHMEM_DEVICE", "emulated"), ("OXSHMEM_PES", "2")];
+    let printed = |debug: &'static str| {
+        let (output, printed) = run_child(&[&emulated[..], &[("OXSHMEM_DEBUG", debug)]].concat());
+        says(output, &["RESULT 2 PEs"]);
+        printed
+    };
+    assert_eq!(run_child(&emulated).1.matches("oxshmem::").count(), 0, "nothing was asked for");
+    let trace = printed("trace");
+    for part in [
+        " INFO init: oxshmem::init: ready pe=1 n_pes=2",
+        "DEBUG init: oxshmem::team: ",
+        "TRACE oxshmem::group: ",
+    ] {
+        assert!(trace.contains(part), "{part} in {trace}");
+    }
+    let one = printed("off,oxshmem::heap=debug");
+    let lines: Vec<&str> = one.lines().filter(|line| line.contains("oxshmem::")).collect();
+    assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains("oxshmem::heap: ")), "{one}");
+    says(
+        run_child(&[("OXSHMEM_DEBUG", "loud")]).0,
+        &["RESULT OXSHMEM_DEBUG=\"loud\" is not valid", "trace", "oxshmem::bootstrap=debug"],
+    );
+}
+
+#[test]
+fn a_subscriber_of_the_program_goes_first() {
+    let environment = [("OXSHMEM_DEVICE", "emulated"), ("OXSHMEM_DEBUG", "trace")];
+    let (output, printed) = run("subscribed_child", &environment);
+    says(output, &["oxshmem::init: ready pe=0", "RESULT 1 PEs"]);
+    assert_eq!(printed.matches("oxshmem::").count(), 0, "{printed}");
 }

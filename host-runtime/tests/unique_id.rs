@@ -4,7 +4,7 @@ mod common;
 
 use common::says;
 use oxshmem::{Config, UniqueId};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// What a child does: `RANK SIZE WHAT`. It makes an id, or reads one, and says what became of its job.
@@ -15,6 +15,10 @@ fn child() {
     let parts: Vec<&str> = order.split(' ').collect();
     let (rank, size): (u32, u32) = (parts[0].parse().unwrap(), parts[1].parse().unwrap());
     let what = parts[2];
+    if what.contains("traced") {
+        let all = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE);
+        all.with_writer(std::io::stdout).try_init().unwrap();
+    }
     let mut lines = std::io::stdin().lines().map(Result::unwrap);
     let id = if what.contains("make") {
         let id = UniqueId::new().unwrap();
@@ -209,4 +213,22 @@ fn what_processes_say_differently_is_named() {
     other.tell(&maker.says("ID "));
     says(other.says("RESULT "), &["the number of processes", "PE 1 has \"3\"", "PE 0 has \"2\""]);
     says(maker.says("RESULT "), &["missing: PE 1"]);
+}
+
+#[test]
+fn nothing_that_is_traced_is_secret() {
+    let (id, mut all) = job("make,run,traced", &[(1, "init,traced")], 2, &[]);
+    let secret = id.split(':').nth(3).unwrap();
+    for one in &mut all {
+        let mut said = String::new();
+        one.output.read_to_string(&mut said).unwrap();
+        assert!(
+            said.contains("RESULT [0, 1]") && said.contains("oxshmem::bootstrap: joins its job"),
+            "{said}"
+        );
+        assert!(!said.contains(&id));
+        for part in secret.as_bytes().windows(12) {
+            assert!(!said.contains(std::str::from_utf8(part).unwrap()), "{said}");
+        }
+    }
 }

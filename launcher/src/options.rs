@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use clap::{Parser, value_parser};
 
+/// In the place of all options: says what this machine offers and what is missing.
+pub const DOCTOR: &str = "doctor";
+
 const EXAMPLE: &str = "\
 Example:
   oxshmem-run -n 4 --prefix target/release/jacobi 1024 1024
@@ -13,6 +16,11 @@ Example:
 starts jacobi four times. Each process is one PE of the same job and learns of it from its environment:
 OXSHMEM_RANK, OXSHMEM_WORLD_SIZE, OXSHMEM_LOCAL_RANK, OXSHMEM_LOCAL_WORLD_SIZE and OXSHMEM_JOB. Options of
 oxshmem-run come before the program, what follows is the program's.
+
+  oxshmem-run doctor
+
+says what this machine offers, GPUs and how they reach each other, limits, launchers, interfaces, and what is missing;
+its exit status is 1 then.
 
 Exit status:
   0         every PE ended with 0
@@ -27,7 +35,9 @@ Exit status:
 /// running. The PEs' standard input is /dev/null, since only one of them could read a line.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "oxshmem-run", version, after_help = EXAMPLE, verbatim_doc_comment)]
-#[command(override_usage = "oxshmem-run -n N [OPTIONS] [--] PROGRAM [ARGUMENTS]...")]
+#[command(
+    override_usage = "oxshmem-run -n N [OPTIONS] [--] PROGRAM [ARGUMENTS]...\n       oxshmem-run doctor"
+)]
 pub struct Options {
     /// How many PEs, from 1 to 1024.
     #[arg(short = 'n', long = "pes", value_name = "N", value_parser = value_parser!(u32).range(1..=1024))]

@@ -73,6 +73,9 @@ if [ -n "$nvshmem" ]; then host=$(find_library "$nvshmem/lib" libnvshmem_host.so
 if [ -n "$host" ]; then
     timed nvshmem "$nvcc" $flags -rdc=true -I "$nvshmem/include" -o "$out/nvshmem" "$here/nvshmem.cu" \
         -L "$nvshmem/lib" -lnvshmem_device "-l:$host" -ldl -lrt -lpthread -Xlinker "-rpath=$nvshmem/lib"
+    timed startup-nvshmem "$nvcc" $flags -rdc=true -I "$nvshmem/include" -o "$out/startup-nvshmem" \
+        "$here/startup_nvshmem.cu" -L "$nvshmem/lib" -lnvshmem_device "-l:$host" -ldl -lrt -lpthread \
+        -Xlinker "-rpath=$nvshmem/lib"
 else
     echo "no NVSHMEM (wheel nvidia-nvshmem-cu13, or NVSHMEM_HOME): nvshmem is not built" >&2
 fi

@@ -10,7 +10,8 @@
 //! | [`rma`] | put, get, put_signal, one element |
 //! | [`signal`] | signals, and waits for them and for words of atomics |
 //! | [`atomic`] | atomics on one word |
-//! | [`order`] | quiet, and barriers of all PEs |
+//! | [`strided`] | iput, iget |
+//! | [`order`] | quiet, and barriers of all PEs and of teams |
 //! | [`clock`] | the device's time, for timelines |
 
 pub mod atomic;
@@ -18,5 +19,6 @@ pub mod clock;
 pub mod order;
 pub mod rma;
 pub mod signal;
+pub mod strided;
 
 oxshmem_device::kernels!();

@@ -19,3 +19,15 @@ pub fn barrier_all(shmem: Collective) {
 pub fn sync_all(shmem: Collective) {
     shmem.thread().sync_all();
 }
+
+/// The barrier of a team, with all that the stream did before.
+#[nvshmem_kernel]
+pub fn team_barrier(shmem: Collective, team: Team) {
+    shmem.team(team).thread().team_barrier();
+}
+
+/// The barrier of a team that completes nothing.
+#[nvshmem_kernel]
+pub fn team_sync(shmem: Collective, team: Team) {
+    shmem.team(team).thread().team_sync();
+}

@@ -1,21 +1,15 @@
-//! `cargo xtask doctor`: what this machine can do, what is missing, and how to get it.
-//!
-//! Each check is a row; those for PEs as processes stand in files of their own. No check fails the program: what cannot
-//! be found out is a row too.
-
-mod network;
-mod processes;
+//! `cargo xtask doctor`: what this machine can do, what is missing, and how to get it. What builds need is looked at here;
+//! what programs need by `oxshmem-doctor`, whose rows `oxshmem-run doctor` prints alone.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use oxshmem_builder::{Toolchain, sysroot};
+use oxshmem_doctor::{Row, State};
 
 use crate::checkout::Checkout;
-use crate::gpu::{self, Gpus};
 use crate::process;
-use crate::say;
 use crate::setup;
 use crate::tools::Tool;
 
@@ -27,29 +21,6 @@ const MAPPINGS_PER_THREAD: u64 = 2;
 
 /// Memory of one emulated GPU thread in bytes: what a kernel touches of its stack, rounded up.
 const MEMORY_PER_THREAD: u64 = 16 << 10;
-
-/// How a check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// It is there.
-    Found,
-    /// It is not, and something needs it.
-    Missing,
-    /// It is not, and nothing basic needs it.
-    Absent,
-}
-
-struct Row {
-    state: State,
-    what: String,
-    detail: String,
-}
-
-impl Row {
-    fn new(state: State, what: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { state, what: what.into(), detail: detail.into() }
-    }
-}
 
 /// Prints the table and returns whether everything needed is there.
 pub fn doctor() -> bool {
@@ -63,30 +34,11 @@ pub fn doctor() -> bool {
         }
         Err(error) => rows.push(Row::new(State::Missing, "checkout", format!("{error:#}"))),
     }
-    rows.extend(gpus());
     rows.push(emulated_threads());
     rows.push(python());
-    rows.extend(processes::rows(checkout.ok().map(|checkout| checkout.programs()).as_deref()));
-    rows.extend(network::rows());
-
-    let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
-    print!("{}", say::table(&cells));
-    let missing = rows.iter().filter(|row| row.state == State::Missing).count();
-    match missing {
-        0 => println!("nothing is missing"),
-        1 => println!("1 thing is missing"),
-        n => println!("{n} things are missing"),
-    }
-    missing == 0
-}
-
-fn cells(row: &Row) -> Vec<String> {
-    let state = match row.state {
-        State::Found => "found",
-        State::Missing => "MISSING",
-        State::Absent => "not here",
-    };
-    vec![row.what.clone(), state.to_owned(), row.detail.clone()]
+    rows.push(launcher(checkout.ok().map(|checkout| checkout.programs()).as_deref()));
+    rows.extend(oxshmem_doctor::machine());
+    oxshmem_doctor::print(&rows)
 }
 
 fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
@@ -178,36 +130,6 @@ fn tool(tool: Tool, target: &Path) -> Row {
     }
 }
 
-fn gpus() -> Vec<Row> {
-    let gpus = match gpu::probe() {
-        Ok(gpus) => gpus,
-        Err(error) => {
-            let detail = format!("{error:#}; kernels run on the emulator");
-            return vec![Row::new(State::Absent, "NVIDIA driver", detail)];
-        }
-    };
-    let driver = format!("{}, CUDA {}", gpus.driver, gpus.cuda);
-    let mut rows = vec![Row::new(State::Found, "NVIDIA driver", driver)];
-    for (i, gpu) in gpus.gpus.iter().enumerate() {
-        let (major, minor) = gpu.capability;
-        let detail = format!("{}, compute capability {major}.{minor}, {} GiB", gpu.name, gpu.memory >> 30);
-        rows.push(Row::new(State::Found, format!("  GPU {i}"), detail));
-    }
-    if gpus.gpus.len() > 1 {
-        rows.extend(peers(&gpus));
-    }
-    rows
-}
-
-fn peers(gpus: &Gpus) -> Vec<Row> {
-    let row = |(i, reached): (usize, &Vec<bool>)| {
-        let marks: Vec<&str> = reached.iter().map(|&reached| if reached { "1" } else { "0" }).collect();
-        let state = if reached.iter().all(|&reached| reached) { State::Found } else { State::Absent };
-        Row::new(state, format!("  GPU {i} reaches"), marks.join(" "))
-    };
-    gpus.peers.iter().enumerate().map(row).collect()
-}
-
 fn emulated_threads() -> Row {
     let mappings = fs::read_to_string("/proc/sys/vm/max_map_count").ok();
     let mappings = mappings.and_then(|text| text.trim().parse::<u64>().ok());
@@ -243,6 +165,18 @@ fn python() -> Row {
             State::Absent,
             "Python and pip",
             "only needed to fetch ptxas: `apt-get install python3-pip`",
+        ),
+    }
+}
+
+fn launcher(programs: Option<&Path>) -> Row {
+    let built = programs.map(|programs| programs.join("oxshmem-run")).filter(|file| file.is_file());
+    match built.or_else(|| process::on_path("oxshmem-run")) {
+        Some(file) => Row::new(State::Found, "launcher", file.display().to_string()),
+        None => Row::new(
+            State::Absent,
+            "launcher",
+            "starts PEs as processes: `cargo build --release -p oxshmem-run` makes it",
         ),
     }
 }

@@ -9,11 +9,9 @@ pub mod checkout;
 pub mod cost;
 pub mod demo;
 pub mod doctor;
-pub mod gpu;
 pub mod licences;
 pub mod machine;
 pub mod new;
-pub mod process;
 pub mod ptx;
 pub mod runner;
 pub mod say;
@@ -24,3 +22,5 @@ pub mod steps;
 pub mod suites;
 pub mod timeline;
 pub mod tools;
+
+pub use oxshmem_doctor::{gpu, process};

@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_step_that_needs_more_gpus_is_skipped_with_the_reason() {
-        let gpu = gpu::Gpu { name: "G".into(), capability: (9, 0), memory: 1 };
+        let gpu = gpu::Gpu { name: "G".into(), capability: (9, 0), memory: 1, ..gpu::Gpu::default() };
         let gpus = Gpus { gpus: vec![gpu], ..Gpus::default() };
         let machine = Machine { device: Device::Cuda, gpus, mps: false };
         let step = Step { gpus: 4, ..step(Reads::Nothing, Duration::from_secs(1)) };

@@ -14,6 +14,7 @@ pub const PROGRAMS: &[&str] = &[
     "streams",
     "teams",
     "memory",
+    "team-memory",
     "faults",
     "launch-overhead",
     PERF,
@@ -23,7 +24,10 @@ pub const PROGRAMS: &[&str] = &[
 pub const PERF: &str = "oxshmem-perf";
 
 /// Programs of a bundle without kernels.
-pub const PLAIN_PROGRAMS: &[&str] = &[LAUNCHER, "startup"];
+pub const PLAIN_PROGRAMS: &[&str] = &[LAUNCHER, "startup", INTERFACE];
+
+/// Jobs over virtual interfaces.
+pub const INTERFACE: &str = "interface";
 
 /// A library that a script of Python's loads, where cargo puts it, and the script.
 pub const LIBRARY: &str = "examples/libdlpack.so";
@@ -180,6 +184,7 @@ pub fn ways() -> Vec<Step> {
     steps.extend(examples(4).map(|step| step.by(Start::Launcher(&["--rendezvous", "tcp"]))));
     let teams = |pes| Step::new("teams", &[], pes, Reads::Verified);
     steps.extend([teams(4), teams(3).by(Start::Launcher(&[])), teams(6).by(Start::Torchrun)]);
+    steps.extend(team_memory());
     let streams = |pes| Step::new("streams", &[20, 2], pes, Reads::Verified);
     steps.extend([
         streams(1),
@@ -193,6 +198,12 @@ pub fn ways() -> Vec<Step> {
     // Of so many PEs each emulated GPU has room for one warp.
     steps.push(Step::new("ring-shift", &[1003, 32], 256, Reads::Verified));
     steps
+}
+
+/// What the teams of 8 PEs take of memory, as threads and as processes.
+fn team_memory() -> [Step; 2] {
+    let threads = Step::new("team-memory", &[], 8, Reads::Verified);
+    [threads.clone(), threads.by(Start::Launcher(&[]))]
 }
 
 /// What every PE learns when another one dies.
@@ -254,6 +265,7 @@ pub fn test(machine: &Machine) -> Vec<Step> {
     steps.push(Step::new("streams", &[100, 5], 2, Reads::Verified).by(Start::Launcher(&[])));
     steps.push(Step { gpus: 4, ..streams(4).by(Start::Launcher(&[])) });
     steps.push(Step::new("teams", &[], 4, Reads::Verified));
+    steps.extend(team_memory());
     steps.push(Step { gpus: 4, ..Step::new("teams", &[], 4, Reads::Verified).by(Start::Launcher(&[])) });
     steps.extend(processes(machine));
     steps.push(faults());
@@ -322,7 +334,7 @@ mod tests {
     use crate::gpu::{Gpu, Gpus};
 
     fn gpus(count: usize, mps: bool) -> Machine {
-        let gpu = Gpu { name: "G".into(), capability: (9, 0), memory: 1 };
+        let gpu = Gpu { name: "G".into(), capability: (9, 0), memory: 1, ..Gpu::default() };
         let gpus = Gpus { gpus: vec![gpu; count], ..Gpus::default() };
         Machine { device: Device::Cuda, gpus, mps }
     }

@@ -3,6 +3,7 @@
 use super::{hello, name_peers, not_joined, open_device, parts, publication, ready};
 use crate::board::Board;
 use crate::config::Config;
+use crate::debug;
 use crate::driver::Shareable;
 use crate::error::{Error, Result, pid_in_brackets};
 use crate::exchange::{Exchange, Piece};
@@ -15,6 +16,7 @@ use std::cell::RefCell;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tracing::debug;
 
 /// How long PE 0 may take to prove itself.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -33,6 +35,7 @@ pub(super) fn join(config: &Config, launched: &Launched, meeting: &Meeting) -> R
         }
         Meeting::Known(id) => (id.clone(), connect_to_maker(me, id, until)?),
     };
+    debug!(target: debug::BOOTSTRAP, pe = me, address = %id.address, "connected to PE 0");
     // The kernel's word, which holds in this process's namespace; over TCP there is none, and nobody to watch.
     let server = channel.credentials().map_or(0, |(pid, _)| u32::try_from(pid).unwrap_or(0));
     let exchange = Exchange::new(me, &id.secret)?;
@@ -47,6 +50,7 @@ pub(super) fn join(config: &Config, launched: &Launched, meeting: &Meeting) -> R
     let welcome = told(me, "waiting for the other processes", server, said)?;
     let board = fetch_board(config, me, server, &exchange, &welcome, &mut receiver);
     let board = Arc::new(board.map_err(|error| failed(me, &mut sender, error))?);
+    debug!(target: debug::BOOTSTRAP, pe = me, size = welcome.peers.len(), "welcomed: all have come");
     let link = Link::new(me, server, config.deadline, board.clone(), (sender, receiver))?;
     parts(config, me, device, &welcome, (exchange, board), Group::Linked(link))
 }

@@ -5,6 +5,7 @@ use super::publication::Publication;
 use super::{hello, listen, name_peers, not_joined, open_device, parts, ready, unique_id};
 use crate::board::Board;
 use crate::config::Config;
+use crate::debug;
 use crate::driver::{Device, Shareable};
 use crate::error::{Error, Result};
 use crate::exchange::{Exchange, Piece};
@@ -18,6 +19,7 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tracing::debug;
 
 const ME: u32 = 0;
 /// How long a process that has proven the secret may take to say who it is.
@@ -54,6 +56,7 @@ pub(super) fn join(config: &Config, launched: &Launched, meeting: &Meeting) -> R
         }
         Meeting::Known(id) => (unique_id::take(id)?, id.clone()),
     };
+    debug!(target: debug::BOOTSTRAP, pe = ME, address = %id.address, "listens");
     let secret = id.secret.clone();
     let mut acceptor = Acceptor::new(listener, secret.clone(), "PE 0, rendezvous").map_err(refused)?;
     let exchange = Exchange::new(ME, &secret)?;
@@ -98,6 +101,7 @@ pub(super) fn join(config: &Config, launched: &Launched, meeting: &Meeting) -> R
             return Err(error);
         }
     };
+    debug!(target: debug::BOOTSTRAP, pe = ME, size = launched.size, "all have come");
     drop((publication, acceptor));
     tell(&mut guests, &ToPe::Welcome(welcome.clone()));
     let patience = kernel_patience(config, &*device);
@@ -196,6 +200,7 @@ impl Door {
         let place = hello.rank as usize;
         let process = group::open_process(hello.pid);
         let (sender, receiver) = channel.split();
+        debug!(target: debug::BOOTSTRAP, pe = ME, guest = hello.rank, pid = hello.pid, "a process has come");
         guests[place] = Some(Guest { hello, sender, receiver, process });
     }
 }

@@ -29,6 +29,7 @@ mod unique_id;
 use crate::alloc::Tags;
 use crate::board::Board;
 use crate::config::{Config, Handles};
+use crate::debug;
 use crate::driver::{self, Device};
 use crate::error::{Error, Result};
 use crate::exchange::Exchange;
@@ -42,6 +43,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tracing::{debug, debug_span};
 pub use unique_id::{BadUniqueId, UniqueId};
 
 /// File descriptors that a process needs besides those for each other one: what the program and the device have open.
@@ -85,6 +87,11 @@ impl Config {
     /// Has this process join what a launcher has started. Where nobody but its server knows how many PEs there are, that
     /// is asked now.
     pub(crate) fn join(&mut self, found: Found) -> Result<()> {
+        let by = match &found {
+            Found::Place(_) => "variables",
+            Found::Pmi(_) => "PMI",
+            Found::Pmix(_) => "PMIx",
+        };
         let bootstrap: Arc<dyn Bootstrap> = match found {
             Found::Place(launched) => Arc::new(launched),
             Found::Pmi(pmi) => Arc::new(pmi),
@@ -94,6 +101,7 @@ impl Config {
             Some(size) => size,
             None => bootstrap.place(Instant::now() + self.join_deadline)?.size,
         };
+        debug!(target: debug::BOOTSTRAP, by, size, "a launcher's job was found");
         if size > 1 {
             self.pes = size;
             self.bootstrap = Some(bootstrap);
@@ -132,6 +140,16 @@ pub(crate) fn join(config: &Config, launched: &Launched) -> Result<Parts> {
         known => known.clone(),
     };
     enough_descriptors(launched)?;
+    let by = if matches!(meeting, Meeting::Known(_)) { "a unique id" } else { "the job's name" };
+    let _span = debug_span!(target: debug::BOOTSTRAP, "join", pe = launched.rank).entered();
+    debug!(
+        target: debug::BOOTSTRAP,
+        pe = launched.rank,
+        size = launched.size,
+        local_rank = launched.local_rank,
+        by,
+        "joins its job"
+    );
     match launched.rank {
         0 => host::join(config, launched, &meeting),
         _ => guest::join(config, launched, &meeting),

@@ -8,6 +8,7 @@ pub(crate) mod cuda;
 pub(crate) mod emulated;
 
 use crate::config::{Config, DeviceChoice};
+use crate::debug;
 use crate::error::{Error, Result};
 use oxshmem_device::abi::ContextAbi;
 use std::any::Any;
@@ -18,6 +19,7 @@ use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::debug;
 
 /// What is fixed about a device.
 #[derive(Clone, Debug)]
@@ -324,6 +326,15 @@ pub(crate) struct Launch<'a> {
 
 /// The devices of a run, in the order of their numbers, none of them twice.
 pub(crate) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
+    let devices = open_chosen(config)?;
+    for device in &devices {
+        let DeviceInfo { name, memory, granule, multiprocessors, .. } = device.info();
+        debug!(target: debug::DEVICE, name, memory, granule, multiprocessors, "opened");
+    }
+    Ok(devices)
+}
+
+fn open_chosen(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
     match config.device {
         DeviceChoice::Cuda => open_cuda(config),
         DeviceChoice::Emulated => open_emulated(config),

@@ -8,6 +8,7 @@ pub(crate) mod variables;
 pub use variables::{VARIABLES, Variable};
 
 use crate::config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
+use crate::debug;
 use crate::error::{Error, Result};
 use crate::launched::{self, Choice, Found};
 use crate::trace;
@@ -15,10 +16,11 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Once;
 use std::time::Duration;
+use tracing_subscriber::filter::Targets;
 use variables::{
     BOOTSTRAP, CHECK, CHECK_CHOICES, CHECK_JSON, CHECK_PATIENCE, CHECK_PROFILE, CHECK_SEED, CHECK_SEEDS,
-    DEADLINE, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP, INTERFACE,
-    JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS, TRACE, TRACE_EVENTS,
+    DEADLINE, DEBUG, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP,
+    INTERFACE, JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS, TRACE, TRACE_EVENTS,
 };
 
 /// Most operations of a PE in a timeline: 768 MiB of its device.
@@ -92,6 +94,8 @@ pub(crate) struct Environment {
     pub(crate) emulated_devices: Option<u32>,
     pub(crate) emulated_memory: Option<u64>,
     pub(crate) emulated_seed: Option<u64>,
+    /// What is printed of what the runtime does.
+    pub(crate) debug: Option<Targets>,
     pub(crate) check: check::Asked,
 }
 
@@ -104,7 +108,9 @@ impl Environment {
                 eprintln!("oxshmem: the environment variable {name} is not known and has no effect");
             }
         });
-        Self::from(|name| std::env::var_os(name), choice)
+        let environment = Self::from(|name| std::env::var_os(name), choice)?;
+        environment.debug.iter().for_each(debug::print);
+        Ok(environment)
     }
 
     /// Reads an environment given as a function; by what the processes come together may be given.
@@ -147,6 +153,7 @@ impl Environment {
             emulated_devices: parse(&EMULATED_DEVICES, of(&EMULATED_DEVICES), count)?,
             emulated_memory: parse(&EMULATED_MEMORY, of(&EMULATED_MEMORY), bytes)?,
             emulated_seed: parse(&EMULATED_SEED, of(&EMULATED_SEED), |value| value.parse().ok())?,
+            debug: parse(&DEBUG, of(&DEBUG), debug::filter)?,
             check: check::Asked {
                 asks: parse(&CHECK, of(&CHECK), |value| match value {
                     "0" => Some(false),
@@ -317,6 +324,8 @@ mod tests {
             ("OXSHMEM_HEAP", "99999999T"),
             ("OXSHMEM_EMULATED_MEMORY", "1.5G"),
             ("OXSHMEM_TRACE_EVENTS", "0"),
+            ("OXSHMEM_DEBUG", "verbose"),
+            ("OXSHMEM_DEBUG", "oxshmem::nothing=debug"),
             ("OXSHMEM_CHECK", "yes"),
             ("OXSHMEM_CHECK_SEEDS", "0"),
             ("OXSHMEM_CHECK_CHOICES", "1:2,3"),

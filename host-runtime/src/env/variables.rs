@@ -85,6 +85,12 @@ pub(super) const TRACE_EVENTS: Variable = Variable {
     default: "65536, which takes 3 MiB of each PE's device",
     meaning: "how many operations of each PE the timeline has room for, and how many events of its host; later ones are left out, and counted",
 };
+pub(super) const DEBUG: Variable = Variable {
+    name: "OXSHMEM_DEBUG",
+    values: "error, warn, info, debug, trace or off; or a target and one of them (oxshmem::bootstrap=debug), of oxshmem, oxshmem::init, ::bootstrap, ::device, ::heap, ::launch, ::operation, ::graph, ::team, ::group, ::failure; or several, with commas",
+    default: "nothing is printed",
+    meaning: "prints what the runtime does on stderr, with time, level and PE, if the program has set no tracing subscriber of its own before its first call",
+};
 
 pub(crate) const RANK: Variable = Variable {
     name: "OXSHMEM_RANK",
@@ -220,6 +226,7 @@ pub const VARIABLES: &[Variable] = &[
     EMULATED_SEED,
     TRACE,
     TRACE_EVENTS,
+    DEBUG,
     CHECK,
     CHECK_SEED,
     CHECK_SEEDS,

@@ -5,6 +5,8 @@
 //! |---|---|
 //! | `put_on`, `get_on` | a kernel of one block up to [`BY_KERNEL`] bytes, the copy engine above |
 //! | `put_signal_on` | the same; above, the signal is a kernel behind the copy |
+//! | `g_on` | as `get_on` |
+//! | `iput_on`, `iget_on` | a kernel of one block |
 //! | `p_on`, `signal_on`, atomics, waits, `quiet_on`, barriers | a kernel of one thread |
 //!
 //! A wait is a kernel, and no stream memory operation (`cuStreamWaitValue64`): the driver gives those no deadline, so a
@@ -12,16 +14,19 @@
 
 mod atomic;
 mod host;
+mod meeting;
+mod strided;
 mod wait;
 
 use crate::calls::{Calls, ONE_THREAD};
 use crate::driver;
 use crate::enqueue::enqueue;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::{OnDevice, OnHeap, Range, SourceOnDevice, moves, same_length};
 use crate::shmem::Shmem;
 use crate::signal::{numbers, send};
 use crate::stream::Stream;
+use crate::strided::nowhere;
 use bytemuck::Pod;
 use oxshmem_device::launch::{KernelParam, LaunchConfig, Named};
 use oxshmem_device::{Cmp, Reach, Signal, SignalOp, Sym};
@@ -103,17 +108,24 @@ impl Shmem {
         pe: u32,
     ) -> Result<()> {
         driver::here();
-        let copy = Copy::new(self, stream, "get_on", &target.range(), &source.range(), Far::Source(pe))?;
-        if copy.by_engine() {
-            return copy.start();
-        }
-        let Copy { calls, target, source, shape, moves, .. } = &copy;
-        match (source.heap_bytes(), target.heap_bytes(), target.local_bytes()) {
-            _ if !moves => calls.look(),
-            (Some(source), Some(target), _) => rma::get::launch(calls, *shape, target, source, pe),
-            (Some(source), _, Some(target)) => rma::get_local::launch(calls, *shape, target, source, pe),
-            _ => Err(nowhere()),
-        }
+        Copy::new(self, stream, "get_on", &target.range(), &source.range(), Far::Source(pe))?.get()
+    }
+
+    /// Reads one element of `pe` into `target`, which is device memory of one element, on `stream`; it is there for what the
+    /// stream does next.
+    ///
+    /// # Errors
+    /// Those of [`put_on`](Self::put_on).
+    #[track_caller]
+    pub fn g_on<T: Pod>(
+        &self,
+        stream: &Stream,
+        target: impl OnDevice<T>,
+        source: Sym<T>,
+        pe: u32,
+    ) -> Result<()> {
+        driver::here();
+        Copy::new(self, stream, "g_on", &target.range(), &Range::element(source), Far::Source(pe))?.get()
     }
 
     /// Writes `source` to `target` on `pe`, then updates `signal` there, on `stream`: whoever sees the new value sees the
@@ -204,7 +216,7 @@ impl Shmem {
     /// as of a kernel's wait. It holds room for one block of one thread, which a collective launch beside it must leave.
     ///
     /// # Errors
-    /// Those of [`put_on`](Self::put_on); [`Error::NotCoResident`] if there is no room.
+    /// Those of [`put_on`](Self::put_on); [`Error::NotCoResident`](crate::Error::NotCoResident) if there is no room.
     #[track_caller]
     pub fn wait_until_on<W: WaitsOnStream>(
         &self,
@@ -241,31 +253,6 @@ impl Shmem {
         driver::here();
         order::quiet::launch(&Calls::on(self.pe(), stream)?, ONE_THREAD)
     }
-
-    /// Collective, on `stream`: completes what the stream did before, and has it wait until all PEs have come. What the PEs'
-    /// streams did before is visible to what comes behind on any of them. (OpenSHMEM 1.6, 9.10.1.)
-    ///
-    /// A PE is in one barrier at a time: those of one stream follow each other; barriers on several streams, or in kernels
-    /// of others, are to be ordered by [events](Stream::wait_event), in the same order on every PE.
-    ///
-    /// # Errors
-    /// Those of [`wait_until_on`](Self::wait_until_on). A PE that does not come expires the others' deadlines.
-    #[track_caller]
-    pub fn barrier_all_on(&self, stream: &Stream) -> Result<()> {
-        driver::here();
-        order::barrier_all::launch(&Calls::on(self.pe(), stream)?, ONE_THREAD)
-    }
-
-    /// Collective, on `stream`: as [`barrier_all_on`](Self::barrier_all_on), but it completes nothing: all PEs have come, and
-    /// see every PE's stores to its own memory. (OpenSHMEM 1.6, 9.10.3.)
-    ///
-    /// # Errors
-    /// Those of [`barrier_all_on`](Self::barrier_all_on).
-    #[track_caller]
-    pub fn sync_all_on(&self, stream: &Stream) -> Result<()> {
-        driver::here();
-        order::sync_all::launch(&Calls::on(self.pe(), stream)?, ONE_THREAD)
-    }
 }
 
 /// The PE whose copy an operation names, of its target or of its source; the other one is this PE's.
@@ -279,6 +266,7 @@ enum Far {
 struct Copy<'a> {
     calls: Calls<'a>,
     by: &'static str,
+    from_pe: u32,
     target: Range<'a>,
     source: Range<'a>,
     /// Addresses here.
@@ -313,6 +301,7 @@ impl<'a> Copy<'a> {
         Ok(Self {
             calls: Calls::on(me, stream)?,
             by,
+            from_pe,
             target: *target,
             source: *source,
             to,
@@ -321,6 +310,22 @@ impl<'a> Copy<'a> {
             moves: moves(by, to, from, bytes)?,
             shape: LaunchConfig::blocks(1).threads(threads),
         })
+    }
+
+    /// Starts a get.
+    fn get(&self) -> Result<()> {
+        if self.by_engine() {
+            return self.start();
+        }
+        let Self { calls, target, source, shape, moves, .. } = self;
+        match (source.heap_bytes(), target.heap_bytes(), target.local_bytes()) {
+            _ if !moves => calls.look(),
+            (Some(source), Some(target), _) => rma::get::launch(calls, *shape, target, source, self.from_pe),
+            (Some(source), _, Some(target)) => {
+                rma::get_local::launch(calls, *shape, target, source, self.from_pe)
+            }
+            _ => Err(nowhere()),
+        }
     }
 
     /// Whether the copy engine does it.
@@ -337,9 +342,4 @@ impl<'a> Copy<'a> {
             unsafe { queue.start_copy(*to, *from, *bytes) }
         })
     }
-}
-
-/// A range that is neither on the heap nor local, which no type makes.
-fn nowhere() -> Error {
-    Error::other("a range names no device memory")
 }

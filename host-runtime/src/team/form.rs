@@ -1,11 +1,13 @@
 //! A PE's table of teams, in device memory, and the entries that it writes there.
 
+use crate::debug;
 use crate::error::Result;
-use crate::formed::Formed;
+use crate::formed::{Formed, list_offset};
 use crate::pe::Pe;
 use oxshmem_device::Team as Handle;
 use oxshmem_device::abi::{TeamAbi, control, teams};
 use std::sync::Arc;
+use tracing::debug;
 
 impl Pe {
     /// Writes the table of teams, with those that are always there.
@@ -42,15 +44,15 @@ impl Pe {
         };
         let (start, stride, list) = match spacing(&pes) {
             Some(stride) => (pes[0], stride, 0),
-            None => (0, 1, self.write_list(&pes)?),
+            None => (0, 1, self.write_list(handle, &pes)?),
         };
         let n_pes = pes.len() as u32;
         let entry = TeamAbi { my_pe, n_pes, start, stride, list, handle: handle.to_bits() };
-        let formed = Arc::new(Formed { handle, pes, my_pe, list });
-        // Before the entry, so that the list is given back whatever becomes of that.
+        let formed = Arc::new(Formed { handle, pes, my_pe });
         self.lock().teams.slots[handle.slot() as usize] = Some(formed.clone());
         let written = self.clear_words(handle).and_then(|()| self.write_entry(handle.slot() as u32, entry));
         written.inspect_err(|_| self.forget(&formed))?;
+        debug!(target: debug::TEAM, pe = self.me, slot = handle.slot(), n_pes, my_pe, "a team is made");
         Ok(Some(formed))
     }
 
@@ -65,30 +67,25 @@ impl Pe {
         unsafe { self.copies.write(at, &[0; control::TEAM_STRIDE as usize]) }
     }
 
-    fn write_list(&self, pes: &[u32]) -> Result<u64> {
-        let bytes: &[u8] = bytemuck::cast_slice(pes);
-        let list = self.copies.allocate(bytes.len() as u64)?;
-        // SAFETY: just allocated with this size; given back here if it stays unknown.
-        let written = unsafe { self.copies.write(list, bytes) };
-        written.inspect_err(|_| self.retire(list))?;
+    fn write_list(&self, handle: Handle, pes: &[u32]) -> Result<u64> {
+        let list = self.tables + list_offset(handle.slot(), self.job.n_pes);
+        // SAFETY: the slot's own room, for as many PEs as the job has. Kernels of an earlier team of the slot are over: its end
+        // waits for them.
+        unsafe { self.copies.write(list, bytemuck::cast_slice(pes))? };
         Ok(list)
     }
 
     /// Takes a team away, which no kernel uses any more.
     pub(super) fn dissolve(&self, formed: &Formed) -> Result<()> {
+        debug!(target: debug::TEAM, pe = self.me, slot = formed.handle.slot(), "a team is dissolved");
         self.forget(formed);
         self.write_entry(formed.handle.slot() as u32, teams::EMPTY)
     }
 
     fn forget(&self, formed: &Formed) {
-        {
-            let mut state = self.lock();
-            state.drops += 1;
-            state.teams.slots[formed.handle.slot() as usize] = None;
-        }
-        if formed.list != 0 {
-            self.retire(formed.list);
-        }
+        let mut state = self.lock();
+        state.drops += 1;
+        state.teams.slots[formed.handle.slot() as usize] = None;
     }
 }
 

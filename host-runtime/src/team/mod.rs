@@ -173,7 +173,7 @@ impl Team {
         self.formed.handle
     }
 
-    fn check_owner(&self, shmem: &Shmem, by: &str) -> Result<()> {
+    pub(crate) fn check_owner(&self, shmem: &Shmem, by: &str) -> Result<()> {
         match Arc::ptr_eq(&self.pe, shmem.pe()) {
             true => Ok(()),
             false => Err(self.bad(by, "which is another PE's, or another run's: every PE uses its own")),

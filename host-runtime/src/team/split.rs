@@ -133,8 +133,8 @@ impl Shmem {
     /// in this order; all PEs of `parent` pass the same list. Returns `None` on those that are not in it. It waits for no
     /// kernel.
     ///
-    /// Where the PEs are evenly spaced in the job it is a team as any other; else it takes 4 bytes of device memory on each
-    /// member for each of its PEs, and an operation of a kernel looks a PE's number up there.
+    /// Where the PEs are evenly spaced in the job it is a team as any other; else an operation of a kernel looks a PE's number up
+    /// in a list of them.
     ///
     /// # Errors
     /// [`Error::BadSplit`] if no PE is named, one twice, or one that `parent` has not got; else as

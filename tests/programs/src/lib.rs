@@ -7,6 +7,9 @@ pub mod kernels;
 pub mod faults;
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub mod interface;
+
+#[cfg(not(target_arch = "nvptx64"))]
 pub mod own_memory;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -74,6 +74,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("examples", programs::examples),
     ("processes", processes::processes),
     ("faults", processes::faults),
+    ("interface", processes::interface),
     ("bootstraps", bootstraps::bootstraps),
     ("python", python::python),
     ("new", programs::new),

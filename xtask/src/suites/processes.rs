@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::process;
 use crate::runner::{self, Part};
 use crate::start;
-use crate::steps::{self, LAUNCHER};
+use crate::steps::{self, INTERFACE, LAUNCHER};
 
 /// What every PE learns when another one dies.
 pub(super) fn faults(bench: &Bench) -> Result<Outcome> {
@@ -23,6 +23,27 @@ pub(super) fn faults(bench: &Bench) -> Result<Outcome> {
         })?;
     summary.print()?;
     Ok(Outcome::Passed(format!("{rows} rows")))
+}
+
+/// Jobs that meet at the address of one interface, in a network namespace of their own, and listen at nothing else.
+pub(super) fn interface(bench: &Bench) -> Result<Outcome> {
+    let programs = bench.checkout.build_programs()?;
+    let mut command = start::command(&programs.join(INTERFACE));
+    let finished = process::run(&mut command, Some(LIMIT), &mut |_, line| println!("{line}"))?;
+    if !finished.ok() {
+        bail!("`{INTERFACE}` {}", finished.verdict());
+    }
+    match finished.stdout.split_once("skipped: ") {
+        Some((_, why)) => Ok(Outcome::Skipped(why.trim().to_owned())),
+        None => {
+            let jobs = finished.stdout.lines().filter(|line| line.ends_with("verified yes")).count();
+            if jobs == 3 {
+                Ok(Outcome::Passed(format!("{jobs} jobs")))
+            } else {
+                bail!("{jobs} jobs of 3 were verified")
+            }
+        }
+    }
 }
 
 /// Every way to start PEs, and variables of launchers that cannot be right.

@@ -1,5 +1,6 @@
 //! What the PEs of a row should say, and how each should end.
 
+use super::PES;
 use super::pmi_server::Malice;
 use super::table::{By, Point, Row, What};
 use std::os::unix::process::ExitStatusExt;
@@ -34,6 +35,14 @@ impl Expected {
         let both = |said: String| Self { call: Some(vec![said.clone()]), run: vec![said] };
         match (row.what, row.point) {
             (_, Point::Nowhere | Point::Returned) => both(ok()),
+            (What::Expires, Point::Waits(wait)) => {
+                let of = |pe| format!("Poisoned({pe}) {}", wait.operation().unwrap_or_default());
+                let said = (0..PES).filter(|pe| *pe != victim).map(of);
+                Self { call: Some(said.collect()), run: vec![ok()] }
+            }
+            (What::Stopped, Point::End) => {
+                Self { call: Some(vec![ok()]), run: vec![format!("Absent({victim})")] }
+            }
             (What::Stopped, _) => both(format!("Absent({victim})")),
             (What::Panics, _) => both(format!("PeFailed({victim}) PePanicked({victim})")),
             (What::Fails, _) => both(format!("PeFailed({victim}) on purpose")),
@@ -117,7 +126,7 @@ pub(super) fn victim_differs(row: &Row, said: &Last, status: ExitStatus) -> Opti
         What::Exits => (None, Some(3)),
         What::UsesDropped => (Some("BadHandle".to_owned()), Some(1)),
         What::RegistersElsewhere => (Some(format!("Registration({victim})")), Some(1)),
-        What::Killed | What::Stopped => (None, None),
+        What::Killed | What::Stopped | What::Expires => (None, None),
     };
     // It has said so before it is killed.
     let run = if row.point == Point::Returned { Some("ok".to_owned()) } else { run };

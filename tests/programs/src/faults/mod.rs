@@ -6,6 +6,7 @@
 //! | `table.rs` | the rows |
 //! | `pe.rs` | what a process of a row does |
 //! | `misuse.rs` | what it does wrong with memory of its own |
+//! | `waits.rs` | what it does where calls wait |
 //! | `said.rs` | what it says of its errors |
 //! | `expected.rs` | what it should say |
 //! | `row.rs` | runs a row and judges it |
@@ -22,10 +23,11 @@ mod row;
 mod said;
 mod table;
 mod traces;
+mod waits;
 
 use row::Bench;
 use std::process::ExitCode;
-use table::{Point, Row};
+use table::{Point, Row, What};
 
 /// PEs of each job.
 const PES: u32 = 3;
@@ -96,7 +98,7 @@ fn run(filter: &str) -> std::io::Result<bool> {
 impl Row {
     /// Whether no process is a victim.
     fn spares_all(self) -> bool {
-        matches!(self.point, Point::Nowhere | Point::Server(_))
+        matches!(self.point, Point::Nowhere | Point::Server(_)) || self.what == What::Expires
     }
 
     /// Whether this process is the PE to which it happens.

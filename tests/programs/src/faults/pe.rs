@@ -4,6 +4,7 @@ use super::PES;
 use super::misuse::{LEN, SHAPE, registers_elsewhere, uses_dropped};
 use super::said::{self, Said};
 use super::table::{By, Point, Row, What};
+use super::waits::{self, GROWTH};
 use crate::kernels::failures::wait_for_ever;
 use crate::kernels::registered::put_in_rounds;
 use crate::kernels::scope;
@@ -18,8 +19,6 @@ use std::time::Duration;
 const FOR_EVER: Duration = Duration::from_secs(600);
 /// How long after the word one comes late: most of the time the others have been told then.
 const LATE: Duration = Duration::from_millis(100);
-/// More than the heap has before.
-const GROWTH: usize = 16 << 20;
 
 /// The variable by which this program tells its process which PE that is.
 pub(super) const RANK: &str = "FAULTS_RANK";
@@ -73,20 +72,25 @@ fn by_id(row: Row) -> Result<()> {
     config.unique_id(rank, PES, &id).run(|shmem| body(&shmem, row)).map(drop)
 }
 
-fn say(said: &Said) {
+pub(super) fn say(said: &Said) {
     // Whole lines at once; nobody may be listening any more.
     let _ = writeln!(std::io::stdout(), "{}", said.line());
 }
 
 /// Says what the row's call returned, and passes it on.
-fn call<T>(result: Result<T>) -> Result<()> {
+pub(super) fn call<T>(result: Result<T>) -> Result<()> {
     say(&Said::Call(said::result(&result)));
     result.map(drop)
 }
 
 /// Waits for the word to go on, which is the end of the input.
-fn hold() {
+pub(super) fn hold() {
     let _ = std::io::stdin().read(&mut [0]);
+}
+
+/// What one does that must not come: until it is killed.
+pub(super) fn sleep_for_ever() {
+    std::thread::sleep(FOR_EVER);
 }
 
 fn die() {
@@ -180,6 +184,7 @@ fn body(shmem: &Shmem, row: Row) -> Result<()> {
             }
             call(shmem.free(data))
         }
+        Point::Waits(wait) => waits::body(shmem, row, wait),
         Point::Gather => absent(is_victim, || shmem.all_gather(&me)),
         Point::Recover => absent(is_victim, || shmem.recover()),
         Point::End => {
@@ -207,7 +212,7 @@ fn body(shmem: &Shmem, row: Row) -> Result<()> {
 fn absent<T>(is_victim: bool, make: impl FnOnce() -> Result<T>) -> Result<()> {
     say(&Said::Ready);
     if is_victim {
-        std::thread::sleep(FOR_EVER);
+        sleep_for_ever();
     }
     call(make())
 }

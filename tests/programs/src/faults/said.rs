@@ -50,6 +50,7 @@ fn kind(error: &Error) -> String {
         Error::PePanicked { pe, .. } => format!("PePanicked({pe})"),
         Error::Missing { missing, .. } => format!("Missing({})", list(missing)),
         Error::Absent { missing, .. } => format!("Absent({})", list(missing)),
+        Error::Poisoned(failure) => format!("Poisoned({}) {}", failure.pe, failure.operation),
         Error::NotJoined { pe, doing, .. } => format!("NotJoined({pe}) {doing}"),
         Error::BadHandle { .. } => "BadHandle".to_owned(),
         Error::Registration(refused) => format!("Registration({})", refused.pe),

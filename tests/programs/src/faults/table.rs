@@ -2,6 +2,7 @@
 
 use super::PES;
 use super::pmi_server::Malice;
+use super::waits::Wait;
 use rustix::process::Signal;
 
 /// Where it happens.
@@ -29,6 +30,8 @@ pub(super) enum Point {
     Gather,
     /// The others wait in `recover`.
     Recover,
+    /// It does not come to what the others wait in.
+    Waits(Wait),
     /// When its closure has returned, before the others are told.
     End,
     /// When they are told, before it is over for all.
@@ -73,6 +76,8 @@ pub(super) enum What {
     UsesDropped,
     /// It registers memory of a device that it does not use.
     RegistersElsewhere,
+    /// Nothing but that it does not come, until the deadline has passed.
+    Expires,
 }
 
 /// A row.
@@ -130,16 +135,25 @@ pub(super) fn rows() -> Vec<Row> {
     let others =
         [What::Stopped, What::Panics, What::Fails, What::Exits, What::UsesDropped, What::RegistersElsewhere];
     let others = others.map(|what| (what, barrier, usual));
+    // The host's own waits end by their deadlines where one stands still, those of the device by their own.
+    let stopped = [Point::Gather, Point::Recover, Point::End].map(|point| (What::Stopped, point, usual));
+    let waits = Wait::all().flat_map(|wait| {
+        let passes = if wait.operation().is_some() { What::Expires } else { What::Stopped };
+        [killed, passes].map(|what| (what, Point::Waits(wait), usual))
+    });
+    let queued = [What::Panics, What::Fails, What::Exits];
+    let queued = queued.map(|what| (what, Point::Waits(Wait::StreamUntil), usual));
     let over_tcp = [starting[0], starting[1], starting[2], starting[5], barrier, Point::End, Point::Ended];
     let over_tcp = over_tcp.map(|point| (killed, point, By::Tcp));
     // What differs is how they come together; one later point shows that it has worked.
     let mut by_others = Vec::new();
     for by in [By::Slurm, By::Pmi1, By::Pmi2, By::UniqueId] {
         let asks = matches!(by, By::Pmi1 | By::Pmi2);
-        let points = asking.iter().filter(|_| asks).chain(&starting[..3]).chain([&barrier]);
+        let points = asking.iter().filter(|_| asks).chain(starting).chain([&barrier]);
         by_others.extend(points.map(|&point| (killed, point, by)));
     }
-    let all = killings.chain(others).chain(over_tcp).chain(by_others);
+    let all =
+        killings.chain(others).chain(stopped).chain(waits).chain(queued).chain(over_tcp).chain(by_others);
     let rows = all.flat_map(|(what, point, by)| (0..PES).map(move |victim| Row { what, point, victim, by }));
     let nothing = Row { what: killed, point: Point::Nowhere, victim: 0, by: usual };
     let servers = [By::Pmi1, By::Pmi2].into_iter().flat_map(|by| {
@@ -184,6 +198,7 @@ impl Row {
             Point::Free => "in free",
             Point::Gather => "while the others wait in all_gather",
             Point::Recover => "while the others wait in recover",
+            Point::Waits(wait) => &format!("while the others wait {}", wait.name()),
             Point::End => "at its end, before it said so",
             Point::Ended => "at its end, when it had said so",
             Point::Returned => "after its end",
@@ -196,6 +211,7 @@ impl Row {
             What::Exits => "calls exit(3)",
             What::UsesDropped => "uses memory whose registration has ended",
             What::RegistersElsewhere => "registers memory of another device",
+            What::Expires => "does not come",
         };
         format!("PE {} {what} {at}{over}", self.victim)
     }
@@ -204,6 +220,7 @@ impl Row {
     pub(super) fn trigger(&self) -> Trigger {
         match (self.what, self.point) {
             (_, Point::Nowhere | Point::Server(_) | Point::Starting(_) | Point::Returned) => Trigger::Itself,
+            (What::Expires, _) => Trigger::Itself,
             (What::Stopped, _) => Trigger::Signal(Signal::STOP),
             (What::Panics | What::Fails | What::Exits | What::UsesDropped | What::RegistersElsewhere, _) => {
                 Trigger::Word

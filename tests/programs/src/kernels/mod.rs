@@ -2,6 +2,7 @@
 
 #[path = "../../../src/kernels/failures.rs"]
 pub mod failures;
+pub mod gather;
 #[path = "../../../src/kernels/ordering.rs"]
 pub mod ordering;
 pub mod registered;

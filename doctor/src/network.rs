@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::ptr;
 
-use super::{Row, State};
+use crate::{Row, State};
 
 /// One row for each.
-pub(super) fn rows() -> Vec<Row> {
+pub(crate) fn rows() -> Vec<Row> {
     let mut rows = vec![loopback()];
     rows.extend(fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok().map(|text| ports(&text)));
     match interfaces() {
@@ -54,24 +54,20 @@ fn port_range(text: &str) -> Option<(u16, u16)> {
     (range.0 <= range.1).then_some(range)
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Interface {
     up: bool,
-    v4: bool,
-    v6: bool,
+    /// In the order in which the kernel lists them.
+    addresses: Vec<IpAddr>,
 }
 
 impl Interface {
     fn row(&self, name: &str) -> Row {
-        let families: Vec<&str> = [(self.v4, "IPv4"), (self.v6, "IPv6")]
-            .iter()
-            .filter(|(has, _)| *has)
-            .map(|(_, name)| *name)
-            .collect();
+        let addresses: Vec<String> = self.addresses.iter().map(IpAddr::to_string).collect();
         let (state, word) = if self.up { (State::Found, "up") } else { (State::Absent, "down") };
-        let detail = match families.is_empty() {
+        let detail = match addresses.is_empty() {
             true => format!("{word}, without an address"),
-            false => format!("{word}, {}", families.join(" and ")),
+            false => format!("{word}, {}: OXSHMEM_INTERFACE={name}", addresses.join(", ")),
         };
         Row::new(state, format!("  interface {name}"), detail)
     }
@@ -93,14 +89,34 @@ fn interfaces() -> io::Result<BTreeMap<String, Interface>> {
         let name = unsafe { CStr::from_ptr(entry.ifa_name) }.to_string_lossy().into_owned();
         let interface = found.entry(name).or_default();
         interface.up |= entry.ifa_flags & libc::IFF_UP.cast_unsigned() != 0;
-        // SAFETY: an address is null or one of the list's.
-        let family = unsafe { entry.ifa_addr.as_ref() }.map(|address| i32::from(address.sa_family));
-        interface.v4 |= family == Some(libc::AF_INET);
-        interface.v6 |= family == Some(libc::AF_INET6);
+        // SAFETY: an address is null or one of the list's, of the size that its family has.
+        interface.addresses.extend(unsafe { address(entry.ifa_addr) });
     }
     // SAFETY: the list came from getifaddrs, and nothing refers to it any more.
     unsafe { libc::freeifaddrs(list) };
     Ok(found)
+}
+
+/// An address of IPv4 or IPv6.
+///
+/// # Safety
+/// It is null or points to an address, of the size that its family has.
+unsafe fn address(address: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: the caller's.
+    let family = i32::from(unsafe { address.as_ref() }?.sa_family);
+    match family {
+        libc::AF_INET => {
+            // SAFETY: the family says that it is one.
+            let v4 = unsafe { address.cast::<libc::sockaddr_in>().read_unaligned() };
+            Some(Ipv4Addr::from_bits(u32::from_be(v4.sin_addr.s_addr)).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: the family says that it is one.
+            let v6 = unsafe { address.cast::<libc::sockaddr_in6>().read_unaligned() };
+            Some(Ipv6Addr::from(v6.sin6_addr.s6_addr).into())
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -128,9 +144,19 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_says_its_state_and_families() {
-        let row = Interface { up: true, v4: true, v6: true }.row("eth0");
-        assert_eq!((row.state, row.detail.as_str()), (State::Found, "up, IPv4 and IPv6"));
+    fn the_loopback_has_its_address() {
+        let found = interfaces().expect("they can be listed");
+        assert!(found["lo"].addresses.contains(&Ipv4Addr::LOCALHOST.into()), "{found:?}");
+    }
+
+    #[test]
+    fn an_interface_says_its_state_and_addresses() {
+        let addresses = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let row = Interface { up: true, addresses }.row("eth0");
+        assert_eq!(
+            (row.state, row.detail.as_str()),
+            (State::Found, "up, 127.0.0.1, ::1: OXSHMEM_INTERFACE=eth0")
+        );
         let row = Interface::default().row("eth1");
         assert_eq!((row.state, row.detail.as_str()), (State::Absent, "down, without an address"));
     }

@@ -1,4 +1,4 @@
-//! What PEs as processes need of this machine: limits, pidfd, sockets to meet at, the launcher, MPS.
+//! What PEs as processes need of this machine: limits, pidfds, memfds, sockets to meet at, MPS.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,10 +8,9 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::{Row, State};
-use crate::process;
+use crate::{Row, State, process};
 
 /// The largest job of processes on one machine.
 const MOST_PES: u64 = 1024;
@@ -30,26 +29,13 @@ const PIPES: &str = "CUDA_MPS_PIPE_DIRECTORY";
 const DEFAULT_PIPES: &str = "/tmp/nvidia-mps";
 
 /// One row for each, those of the network apart.
-pub(super) fn rows(programs: Option<&Path>) -> Vec<Row> {
+pub(crate) fn rows() -> Vec<Row> {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let mut rows = vec![launcher(programs)];
-    rows.extend(limit(&limits, "Max open files").map(open_files));
+    let mut rows: Vec<Row> = limit(&limits, "Max open files").map(open_files).into_iter().collect();
     rows.extend(limit(&limits, "Max processes").map(processes));
     rows.extend(limit(&limits, "Max locked memory").map(locked_memory));
-    rows.extend([pidfd(), abstract_sockets(), mps()]);
+    rows.extend([pidfd(), memfd(), abstract_sockets(), mps()]);
     rows
-}
-
-fn launcher(programs: Option<&Path>) -> Row {
-    let built = programs.map(|programs| programs.join("oxshmem-run")).filter(|file| file.is_file());
-    match built.or_else(|| process::on_path("oxshmem-run")) {
-        Some(file) => Row::new(State::Found, "launcher", file.display().to_string()),
-        None => Row::new(
-            State::Absent,
-            "launcher",
-            "starts PEs as processes: `cargo build --release -p oxshmem-run` makes it",
-        ),
-    }
 }
 
 /// A soft and a hard limit; `None` is no limit.
@@ -122,6 +108,21 @@ fn open_pidfd() -> io::Result<OwnedFd> {
     }
 }
 
+fn memfd() -> Row {
+    // SAFETY: the name is a string that ends in a 0; the call returns a descriptor or -1.
+    let fd = unsafe { libc::memfd_create(c"oxshmem-doctor".as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        let error = io::Error::last_os_error();
+        let detail =
+            format!("memfd_create fails ({error}): Linux 3.17 is needed, and a sandbox that allows it");
+        return Row::new(State::Missing, "memfd", detail);
+    }
+    // SAFETY: the kernel just gave this descriptor to us alone.
+    drop(unsafe { OwnedFd::from_raw_fd(fd) });
+    let detail = "memory is shared by descriptors: /dev/shm, ptrace and changes of seccomp are not needed";
+    Row::new(State::Found, "memfd", detail)
+}
+
 fn abstract_sockets() -> Row {
     let name = format!("oxshmem-doctor-{}", std::process::id());
     let bound = SocketAddr::from_abstract_name(name).and_then(|name| UnixListener::bind_addr(&name));
@@ -176,6 +177,7 @@ fn pipes_in(environment: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     const LIMITS: &str = "\
 Limit                     Soft Limit           Hard Limit           Units
@@ -221,6 +223,7 @@ Max locked memory         unlimited            unlimited            bytes
     #[test]
     fn this_kernel_has_what_processes_need() {
         assert_eq!(pidfd().state, State::Found);
+        assert_eq!(memfd().state, State::Found);
         assert_eq!(abstract_sockets().state, State::Found);
     }
 }

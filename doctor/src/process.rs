@@ -50,7 +50,7 @@ impl Finished {
     /// How it ended, in words.
     pub fn verdict(&self) -> String {
         match (self.timed_out, self.status.code(), self.status.signal()) {
-            (true, ..) => format!("was ended after {}, its time limit", crate::say::seconds(self.time)),
+            (true, ..) => format!("was ended after {}, its time limit", crate::text::seconds(self.time)),
             (false, Some(0), _) => "succeeded".to_owned(),
             (false, Some(code), _) => format!("ended with exit code {code}"),
             (false, None, Some(signal)) => format!("was ended by signal {signal}"),

@@ -1,5 +1,5 @@
-//! Compiles this package's kernels for the device, also in the traced flavour.
+//! Compiles this package's kernels for the device.
 
 fn main() {
-    oxshmem_builder::Builder::new().trace().build().unwrap_or_else(|error| error.exit());
+    oxshmem_builder::Builder::new().build().unwrap_or_else(|error| error.exit());
 }

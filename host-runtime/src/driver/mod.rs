@@ -275,7 +275,7 @@ pub(crate) trait HostThread {
     fn arrives(&self, members: &[u32], completes: bool) {
         let _ = (members, completes);
     }
-    /// It has come out of the meeting's wait, if it had to wait.
+    /// It has come out of the meeting, from its wait or from leading it.
     fn back(&self) {}
     /// All that its PE has launched is over and has arrived.
     fn completes(&self) {}

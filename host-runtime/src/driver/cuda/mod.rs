@@ -188,7 +188,7 @@ impl Device for Gpu {
 
     fn enter(&self, _: u32) -> Result<Box<dyn HostThread>> {
         self.context.enter()?;
-        Ok(Box::new(Free))
+        Ok(Box::new(OnGpu(self.context.clone())))
     }
 
     fn check_reach(&self, other: &DeviceId, name: &str) -> Result<()> {
@@ -269,10 +269,10 @@ impl Device for Gpu {
     }
 }
 
-/// A host thread of a GPU may block as it likes.
-struct Free;
+/// A PE's thread. It may block as it likes.
+struct OnGpu(Arc<Context>);
 
-impl HostThread for Free {
+impl HostThread for OnGpu {
     fn blocked(&self, wait: &mut dyn FnMut()) {
         wait();
     }
@@ -283,5 +283,11 @@ impl HostThread for Free {
 
     fn release(&self) -> Release {
         Arc::new(|| {})
+    }
+
+    // Whoever comes last to a meeting does what concerns all, with the contexts of other PEs' GPUs.
+    fn back(&self) {
+        // It was entered before, so what the driver may say is the failure of something else, which the next call tells.
+        let _ = self.0.enter();
     }
 }

@@ -19,6 +19,8 @@ mod processes;
 pub mod text;
 mod topology;
 
+use std::io::{self, Write as _};
+
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -58,8 +60,12 @@ pub fn machine() -> Vec<Row> {
     rows
 }
 
-/// Prints the rows as a table, and whether something is missing; returns that nothing is.
-pub fn print(rows: &[Row]) -> bool {
+/// Prints the rows as a table, and whether something is missing; returns that nothing is. Whoever reads it may stop before the
+/// end.
+///
+/// # Errors
+/// What else stands against writing to the standard output stream.
+pub fn print(rows: &[Row]) -> io::Result<bool> {
     let cells = |row: &Row| {
         let state = match row.state {
             State::Found => "found",
@@ -68,12 +74,16 @@ pub fn print(rows: &[Row]) -> bool {
         };
         vec![row.what.clone(), state.to_owned(), row.detail.clone()]
     };
-    print!("{}", text::table(&rows.iter().map(cells).collect::<Vec<_>>()));
     let missing = rows.iter().filter(|row| row.state == State::Missing).count();
-    match missing {
-        0 => println!("nothing is missing"),
-        1 => println!("1 thing is missing"),
-        n => println!("{n} things are missing"),
+    let sum = match missing {
+        0 => "nothing is missing".to_owned(),
+        1 => "1 thing is missing".to_owned(),
+        n => format!("{n} things are missing"),
+    };
+    let table = text::table(&rows.iter().map(cells).collect::<Vec<_>>());
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{table}{sum}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(missing == 0),
     }
-    missing == 0
 }

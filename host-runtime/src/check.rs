@@ -190,7 +190,8 @@ impl Config {
             None => None,
         };
         let (report, values) = self.check_with(&from_env.options, f)?;
-        eprintln!("{report}");
+        // Nobody may be reading it: then the error that is returned tells.
+        let _ = writeln!(std::io::stderr().lock(), "{report}");
         let written = json.as_mut().map(|(file, path)| {
             writeln!(file, "{}", report.to_json()).map_err(|error| unwritable(path, error))
         });

@@ -4,6 +4,7 @@
 use crate::driver::Shareable;
 use crate::error::{Error, Result};
 use crate::fault;
+use crate::say::say;
 use crate::wire::{
     self, Acceptor, Address, Channel, Listener, Malformed, Reader, Secret, Stop, WireError, Writer,
 };
@@ -67,7 +68,7 @@ impl Exchange {
                         Ok(Some(channel)) => _ = serve(channel, &offers),
                         Ok(None) => {}
                         Err(error) => {
-                            eprintln!("oxshmem: PE {me} can share no more memory: {error}");
+                            say(format_args!("PE {me} can share no more memory: {error}"));
                             return;
                         }
                     }

@@ -67,7 +67,7 @@ impl Pe {
         let bytes = bytes.max(LEAST);
         let spare = self.lock().take_spare(bytes);
         let used = spare.is_some();
-        let memory = spare.map_or_else(|| self.device.allocate_host(bytes), Ok)?;
+        let memory = spare.map_or_else(|| self.new_host_memory(bytes), Ok)?;
         let address = memory.device();
         self.lock().insert_foreign(address, bytes, Foreign::Host { memory, bytes });
         if used {
@@ -75,6 +75,18 @@ impl Pe {
             unsafe { self.copies.zero(address, bytes)? };
         }
         Ok(address)
+    }
+
+    /// Memory of the system's. What is kept for later goes first if there is no more.
+    fn new_host_memory(&self, bytes: u64) -> Result<Box<dyn driver::Registered>> {
+        self.device.allocate_host(bytes).or_else(|error| {
+            let spare = std::mem::take(&mut self.lock().spare);
+            if spare.is_empty() {
+                return Err(error);
+            }
+            drop(spare);
+            self.device.allocate_host(bytes)
+        })
     }
 }
 

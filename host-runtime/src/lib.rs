@@ -114,6 +114,7 @@ mod registered;
 mod rma;
 mod room;
 mod run;
+mod say;
 mod session;
 mod shape;
 mod shmem;

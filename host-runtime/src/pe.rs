@@ -11,6 +11,7 @@ use crate::formed::tables_bytes;
 use crate::group::{Agreed, Arrival, Call, RELEASED};
 use crate::job::Job;
 use crate::ledger::Seat;
+use crate::say::say;
 use crate::state::{Slot, State, passed};
 use crate::trace::{PeTrace, TraceFile, What};
 use oxshmem_device::abi::control;
@@ -192,7 +193,7 @@ impl Pe {
             }
             if limit.is_none() && waited >= NOTICE_AFTER && !noticed {
                 noticed = true;
-                eprintln!("oxshmem: {}", self.notice(slot));
+                say(self.notice(slot));
             }
             pause(attempt, limit.map_or(LOOK_AGAIN, |limit| (limit - waited).min(LOOK_AGAIN)));
             attempt = attempt.saturating_add(1);

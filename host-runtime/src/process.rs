@@ -31,7 +31,8 @@ impl Process {
         config.check()?;
         let config = &config.placed()?;
         let first = config.launched.as_ref().map_or(0, |launched| launched.rank);
-        let trace = config.trace.as_ref().map(|asked| TraceFile::open(asked, first)).transpose()?;
+        let trace =
+            config.trace.as_ref().map(|asked| TraceFile::open(asked, first, config.deadline)).transpose()?;
         let Some(launched) = &config.launched else {
             let process = Self::of(Arc::new(Job::of_threads(config)?), trace)?;
             process.pes.iter().try_for_each(|pe| pe.reset_control())?;

@@ -2,7 +2,7 @@
 
 use crate::driver;
 use crate::error::{Error, Registration, Result, Unregistrable};
-use crate::foreign::Foreign;
+use crate::foreign::{Foreign, Owner};
 use crate::local::DeviceVec;
 use crate::pe::Pe;
 use crate::shmem::Shmem;
@@ -50,12 +50,13 @@ impl Shmem {
     pub unsafe fn buffer_register<T: Pod>(&self, memory: *mut T, len: usize) -> Result<DeviceVec<T>> {
         driver::here();
         // SAFETY: the caller's promise.
-        unsafe { self.register(memory.expose_provenance() as u64, len, Box::new(())) }
+        unsafe { self.register(memory.expose_provenance() as u64, len, Owner::new(self.my_pe(), ())) }
     }
 
     /// As [`buffer_register`](Self::buffer_register), and keeps `owner`, whose drop may free the memory: it is dropped when
     /// the vector was and everything that was launched before that is over, on the thread that sees it, at the latest when
-    /// the run ends. If there is an error it is dropped at once.
+    /// the run ends. If there is an error, or no byte to register, it is dropped at once. A panic of its drop is a line on stderr
+    /// and nothing else.
     ///
     /// # Errors
     /// Those of [`buffer_register`](Self::buffer_register).
@@ -72,7 +73,7 @@ impl Shmem {
     ) -> Result<DeviceVec<T>> {
         driver::here();
         // SAFETY: the caller's promise.
-        unsafe { self.register(memory.expose_provenance() as u64, len, Box::new(owner)) }
+        unsafe { self.register(memory.expose_provenance() as u64, len, Owner::new(self.my_pe(), owner)) }
     }
 
     /// As [`buffer_register_owned`](Self::buffer_register_owned), for memory that nobody may write through this registration.
@@ -91,7 +92,8 @@ impl Shmem {
     ) -> Result<SourceVec<T>> {
         driver::here();
         // SAFETY: the caller's promise.
-        unsafe { self.register(memory.expose_provenance() as u64, len, Box::new(owner)) }.map(SourceVec)
+        unsafe { self.register(memory.expose_provenance() as u64, len, Owner::new(self.my_pe(), owner)) }
+            .map(SourceVec)
     }
 
     /// Ends a registration: waits until everything that this PE has launched is over. With `Ok` the memory is the program's
@@ -118,7 +120,7 @@ impl Shmem {
         &self,
         start: u64,
         len: usize,
-        owner: Box<dyn Send>,
+        owner: Owner,
     ) -> Result<DeviceVec<T>> {
         let pe = self.pe();
         pe.ready_for_local("a registration")?;

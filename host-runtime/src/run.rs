@@ -138,16 +138,17 @@ fn run_pe<T>(pe: &Arc<Pe>, f: &(impl Fn(Shmem) -> Result<T> + Sync)) -> Option<T
 
 fn run_closure<T>(pe: &Arc<Pe>, f: &(impl Fn(Shmem) -> Result<T> + Sync)) -> Result<T> {
     // What `f` shares with others it must itself keep in order when it panics, as with any thread.
-    let result = match catch_unwind(AssertUnwindSafe(|| f(Shmem::new(pe.clone())))) {
-        Ok(result) => result,
-        Err(panic) => Err(Error::PePanicked { pe: pe.me, message: message(&*panic) }),
+    let all = || {
+        let value = f(Shmem::new(pe.clone()))?;
+        // Work that is still under way when the closure returns belongs to the run.
+        pe.settle().map(|()| value)
     };
-    // Work that is still under way when the closure returns belongs to the run.
-    result.and_then(|value| pe.settle().map(|()| value))
+    catch_unwind(AssertUnwindSafe(all))
+        .unwrap_or_else(|panic| Err(Error::PePanicked { pe: pe.me, message: message(&*panic) }))
 }
 
 /// A panic's message.
-fn message(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no message)").to_owned()
 }

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::driver::{self, Entered};
 use crate::error::{Error, Result};
 use crate::process::Process;
+use crate::say::say;
 use crate::shmem::Shmem;
 use crate::stream::Stream;
 use oxshmem_device::launch::{Kernel, LaunchConfig, Launcher};
@@ -173,7 +174,7 @@ impl Drop for Session {
             false => self.shmem.pe().settle(),
         };
         if let Err(error) = self.close(result) {
-            eprintln!("oxshmem: {error}");
+            say(error);
         }
     }
 }

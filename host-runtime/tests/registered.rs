@@ -417,3 +417,55 @@ fn copies_between_symmetric_and_host_memory_on_a_stream() {
         })
         .unwrap();
 }
+
+/// Panics when it is dropped.
+struct Panics(Arc<AtomicU32>);
+impl Drop for Panics {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        panic!("an owner's");
+    }
+}
+
+#[test]
+fn an_owner_that_panics_when_it_is_dropped_harms_nothing() {
+    let drops = Arc::new(AtomicU32::new(0));
+    let register = |shmem: &Shmem| {
+        let memory = Box::leak(Box::new(0u32));
+        // SAFETY: the memory stays.
+        unsafe { shmem.buffer_register_owned(memory, 1, Panics(drops.clone())) }
+    };
+    // Several at once, in the middle of a run; at its end; and what was refused.
+    let ran = emulated(2).run(|shmem| {
+        drop([register(&shmem)?, register(&shmem)?]);
+        shmem.synchronize()?;
+        assert!(drops.load(Ordering::Relaxed) >= 2);
+        let odd = std::ptr::without_provenance_mut(1);
+        // SAFETY: it is refused.
+        let refused = unsafe { shmem.buffer_register_owned::<u32>(odd, 1, Panics(drops.clone())) };
+        assert!(matches!(why(refused), Unregistrable::Misaligned { .. }));
+        shmem.barrier_all()?;
+        drop([register(&shmem)?, register(&shmem)?]);
+        Ok(())
+    });
+    ran.unwrap();
+    assert_eq!(drops.load(Ordering::Relaxed), 10);
+    // While a panic of the closure's is on its way.
+    let failed = emulated(1).run(|shmem| -> oxshmem::Result<()> {
+        let _first = register(&shmem)?;
+        panic!("the closure's");
+    });
+    says(error(failed), &["PE 0 panicked", "the closure's"]);
+    assert_eq!(drops.load(Ordering::Relaxed), 11);
+}
+
+#[test]
+fn host_memory_that_is_kept_for_later_goes_before_there_is_none() {
+    // Of 128 TiB of addresses: half is kept for another vector of that size, and all but it is not enough.
+    alone(|shmem| {
+        drop(shmem.host_zeroed::<u8>(1 << 46)?);
+        let vectors = [shmem.host_zeroed::<u8>(1 << 45)?, shmem.host_zeroed::<u8>(1 << 45)?];
+        assert_eq!(vectors.map(|vector| vector.len()), [1 << 45; 2]);
+        Ok(())
+    });
+}

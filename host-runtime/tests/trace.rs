@@ -54,6 +54,10 @@ fn child() {
         "dies" => dies(&shmem),
         "expires" => expires(&shmem),
         "replays" => replays(&shmem),
+        "leaves" => {
+            std::env::set_current_dir("/").unwrap();
+            pass(&shmem)
+        }
         other => panic!("{other}"),
     });
     println!("\nRESULT {}", result.map_or_else(|error| error.to_string(), |()| "well".to_owned()));
@@ -326,6 +330,26 @@ fn without_the_variable_there_is_no_file() {
     let folder = Folder::new("off");
     says(threads("passes", "2", &[], None), &["RESULT well"]);
     assert!(folder.names().is_empty());
+}
+
+#[test]
+fn a_program_that_goes_to_another_folder_keeps_its_file() {
+    let folder = Folder::new("leaves");
+    let mut command = command("leaves", &[], Some(Path::new("trace.json")));
+    let status = command.current_dir(&folder.0).stdout(Stdio::null()).status().unwrap();
+    assert!(status.success());
+    assert_eq!(folder.names().len(), 1);
+    assert!(of(&events(&folder.0.join("trace.json")), 0, "put").count() > 0);
+}
+
+#[test]
+fn lines_that_nobody_can_read_are_no_panic() {
+    let folder = Folder::new("full");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let variables = [("OXSHMEM_TRACE_EVENTS", "1"), ("OXSHMEM_NO_SUCH_VARIABLE", "1")];
+    let output = command("passes", &variables, Some(&folder.file())).stderr(full).output().unwrap();
+    says(String::from_utf8_lossy(&output.stdout), &["RESULT well"]);
+    assert!(output.status.success());
 }
 
 #[test]

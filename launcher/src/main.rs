@@ -10,7 +10,7 @@ use oxshmem_run::options::{DOCTOR, Options};
 fn main() -> ExitCode {
     // A job has its options first, so none begins with these words.
     match env::args_os().nth(1).as_deref().and_then(|word| word.to_str()) {
-        Some(DOCTOR) => return ExitCode::from(u8::from(!oxshmem_doctor::print(&oxshmem_doctor::machine()))),
+        Some(DOCTOR) => return doctor(),
         Some(gpu::PROBE) => return probe(),
         _ => {}
     }
@@ -20,6 +20,20 @@ fn main() -> ExitCode {
         Err(refused) => {
             oxshmem_run::say(&refused.why);
             ExitCode::from(refused.status)
+        }
+    }
+}
+
+fn doctor() -> ExitCode {
+    if let Some(more) = env::args_os().nth(2) {
+        oxshmem_run::say(&format!("{DOCTOR} takes no argument, and {} is one", more.display()));
+        return ExitCode::from(2);
+    }
+    match oxshmem_doctor::print(&oxshmem_doctor::machine()) {
+        Ok(nothing_is_missing) => ExitCode::from(u8::from(!nothing_is_missing)),
+        Err(error) => {
+            oxshmem_run::say(&format!("the table cannot be written: {error}"));
+            ExitCode::FAILURE
         }
     }
 }

@@ -2,7 +2,7 @@
 //! and without NVIDIA's management library beside it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 const CUDA: &str = include_str!("../../doctor/stub/cuda.c");
 const NVML: &str = include_str!("../../doctor/stub/nvml.c");
@@ -89,4 +89,31 @@ fn everything_that_processes_need_has_its_line() {
     ] {
         assert!(said.lines().any(|line| line.contains(part)), "{part} in {said}");
     }
+}
+
+#[test]
+fn who_stops_reading_and_a_full_disk_are_no_panic() {
+    let doctor = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_oxshmem-run"));
+        command.arg("doctor").stderr(Stdio::piped());
+        command
+    };
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = doctor().stdout(writer).output().expect("the program runs");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("it is there");
+    let output = doctor().stdout(full).output().expect("the program runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("oxshmem-run: the table cannot be written: "), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn more_arguments_are_refused() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_oxshmem-run"));
+    let output = command.args(["doctor", "--json"]).output().expect("the program runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "oxshmem-run: doctor takes no argument, and --json is one\n");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
 }

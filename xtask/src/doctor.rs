@@ -23,7 +23,10 @@ const MAPPINGS_PER_THREAD: u64 = 2;
 const MEMORY_PER_THREAD: u64 = 16 << 10;
 
 /// Prints the table and returns whether everything needed is there.
-pub fn doctor() -> bool {
+///
+/// # Errors
+/// What stands against writing it.
+pub fn doctor() -> std::io::Result<bool> {
     let mut rows = vec![rust(), linker()];
     rows.extend(toolchains());
     let checkout = Checkout::find();

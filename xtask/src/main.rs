@@ -169,7 +169,7 @@ fn run(command: Task) -> Result<()> {
             timeline::timeline(&file, &out, Window { from, to, rows, run })
         }
         Task::Doctor { strict } => {
-            if !doctor::doctor() && strict {
+            if !doctor::doctor()? && strict {
                 bail!("something is missing");
             }
             Ok(())

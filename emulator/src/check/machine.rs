@@ -21,6 +21,7 @@ use oxshmem_device::Together;
 use oxshmem_device::abi::{Operation, control};
 use oxshmem_device::hooks;
 use std::collections::HashMap;
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
@@ -301,7 +302,7 @@ impl Hosts for HostSide {
                 self.baton.patience()
             );
             // It may never come back, and the report with it.
-            eprintln!("oxshmem checker: {detail}");
+            let _ = writeln!(std::io::stderr().lock(), "oxshmem checker: {detail}");
             run.found(Finding { detail, ..Finding::new(Kind::NoProgress) });
         }
         !self.baton.asks(Some(host))

@@ -4,6 +4,7 @@
 use super::element::{ArrayElement, Kind, contiguous};
 use crate::driver;
 use crate::error::{Error, Registration, Result, Unregistrable};
+use crate::foreign::Owner;
 use crate::local::DeviceVec;
 use crate::registered::SourceVec;
 use crate::shmem::Shmem;
@@ -36,7 +37,7 @@ impl CudaArrayInterface {
         };
         let wanted = kind.map(|kind| format!("{kind}{}", size_of::<T>()));
         // Of one byte there is no order; all that run this have the lower byte first.
-        let found = self.typestr.trim_start_matches(['<', '|', '=']);
+        let found = self.typestr.strip_prefix(['<', '|', '=']).unwrap_or(&self.typestr);
         if wanted.as_deref() != Some(found) {
             return Err(Unregistrable::ElementType { found: format!("{:?}", self.typestr), wanted: T::NAME });
         }
@@ -65,7 +66,7 @@ impl Shmem {
             return Err(self.refuses_array(array, Unregistrable::ReadOnly));
         }
         // SAFETY: the caller's promise.
-        unsafe { self.take_array(array, Box::new(owner)) }
+        unsafe { self.take_array(array, Owner::new(self.my_pe(), owner)) }
     }
 
     /// As [`buffer_register_cuda_array`](Self::buffer_register_cuda_array), for memory that is only read; it may be read-only.
@@ -83,7 +84,7 @@ impl Shmem {
     ) -> Result<SourceVec<T>> {
         driver::here();
         // SAFETY: the caller's promise.
-        unsafe { self.take_array(array, Box::new(owner)) }.map(SourceVec)
+        unsafe { self.take_array(array, Owner::new(self.my_pe(), owner)) }.map(SourceVec)
     }
 
     /// # Safety
@@ -91,7 +92,7 @@ impl Shmem {
     unsafe fn take_array<T: ArrayElement>(
         &self,
         array: &CudaArrayInterface,
-        owner: Box<dyn Send>,
+        owner: Owner,
     ) -> Result<DeviceVec<T>> {
         let len = array.check::<T>().map_err(|why| self.refuses_array(array, why))?;
         // SAFETY: the caller's promise.

@@ -8,6 +8,7 @@
 use super::element::{ArrayElement, Kind, contiguous};
 use crate::driver::{self, DeviceInfo};
 use crate::error::{Error, Registration, Result, Unregistrable};
+use crate::foreign::Owner;
 use crate::local::DeviceVec;
 use crate::registered::SourceVec;
 use crate::shmem::Shmem;
@@ -250,7 +251,7 @@ impl Shmem {
         let checked = tensor.raw().and_then(|raw| check::<T>(&raw, self.pe().device.info()));
         let (start, len) = checked.map_err(|why| self.refuses(&tensor, why))?;
         // SAFETY: what a tensor names is there until its deleter is called, which its drop does.
-        unsafe { self.register(start, len, Box::new(tensor)) }
+        unsafe { self.register(start, len, Owner::new(self.my_pe(), tensor)) }
     }
 
     fn refuses(&self, tensor: &Tensor, why: Unregistrable) -> Error {

@@ -60,17 +60,22 @@ pub(crate) fn contiguous(
     if let Some(extent) = shape.iter().find(|extent| **extent < 0) {
         return Err(invalid(format!("its shape {shape:?} has an extent of {extent}")));
     }
+    if let Some(strides) = strides.filter(|strides| strides.len() != shape.len()) {
+        return Err(invalid(format!(
+            "its shape {shape:?} and its strides {strides:?} have not as many axes"
+        )));
+    }
     if shape.contains(&0) {
         return Ok(0);
     }
     let mut count = 1i64;
     for (axis, &extent) in shape.iter().enumerate().rev() {
-        let stride = strides.map(|strides| strides.get(axis).copied());
+        let stride = strides.map(|strides| strides[axis]);
         let expected = count.checked_mul(step);
         // The stride of an axis of one element is never used.
         if let Some(stride) = stride
             && extent > 1
-            && (stride.is_none() || stride != expected)
+            && Some(stride) != expected
         {
             let strides = strides.unwrap_or_default().to_vec();
             return Err(Unregistrable::NotContiguous { shape: shape.to_vec(), strides, unit });
@@ -98,6 +103,7 @@ mod tests {
             (&[2, 3], Some(&[16, 4])),
             (&[3], Some(&[-4])),
             (&[3], Some(&[])),
+            (&[3], Some(&[4, 4])),
             (&[-1], None),
             (&[i64::MAX, 2], None),
         ] {

@@ -11,6 +11,7 @@ use crate::config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
 use crate::debug;
 use crate::error::{Error, Result};
 use crate::launched::{self, Choice, Found};
+use crate::say::say;
 use crate::trace;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -105,7 +106,7 @@ impl Environment {
         static WARNED: Once = Once::new();
         WARNED.call_once(|| {
             for name in unknown(std::env::vars_os().map(|(name, _)| name)) {
-                eprintln!("oxshmem: the environment variable {name} is not known and has no effect");
+                say(format_args!("the environment variable {name} is not known and has no effect"));
             }
         });
         let environment = Self::from(|name| std::env::var_os(name), choice)?;

@@ -7,6 +7,7 @@ use super::json::{Args, Row, about, span};
 use super::log::Read;
 use crate::error::Result;
 use crate::pe::Pe;
+use crate::say::say;
 use oxshmem_device::abi::trace::TraceRecord;
 use std::collections::BTreeMap;
 
@@ -33,15 +34,15 @@ fn part(pe: &Pe, over: bool) -> Vec<String> {
     let Some(trace) = &pe.trace else { return Vec::new() };
     let kept = std::mem::take(&mut *trace.kept());
     let read = trace.log.read(&*pe.copies).unwrap_or_else(|error| {
-        eprintln!("oxshmem: the timeline lacks the operations of PE {}'s kernels: {error}", pe.me);
+        say(format_args!("the timeline lacks the operations of PE {}'s kernels: {error}", pe.me));
         Read::default()
     });
     for (dropped, what) in [(read.dropped, "operations of kernels"), (kept.dropped, "events of the host")] {
         if dropped > 0 {
-            eprintln!(
-                "oxshmem: the timeline lacks {dropped} {what} of PE {}, the last ones: OXSHMEM_TRACE_EVENTS makes room for more",
+            say(format_args!(
+                "the timeline lacks {dropped} {what} of PE {}, the last ones: OXSHMEM_TRACE_EVENTS makes room for more",
                 pe.me
-            );
+            ));
         }
     }
     // A device that is lost or in use has no time to tell: then the first reading alone counts.

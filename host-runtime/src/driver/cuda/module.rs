@@ -6,6 +6,7 @@ use super::check::{cu, name};
 use super::context::Context;
 use crate::driver::Function;
 use crate::error::{Error, Result};
+use crate::say::say;
 use cudarc::driver::sys::{self, CUjit_option, CUmodule, CUresult};
 use oxshmem_device::launch::{Image, Module, modules};
 use std::collections::HashMap;
@@ -162,10 +163,10 @@ fn flavour(module: &Module, traced: bool) -> &'static [Image] {
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     if records && !said.contains(&module.package) {
         said.push(module.package);
-        eprintln!(
-            "oxshmem: the timeline will lack what kernels of {} do: its build.rs asks for no traced flavour (oxshmem_builder::Builder::trace)",
+        say(format_args!(
+            "the timeline will lack what kernels of {} do: its build.rs asks for no traced flavour (oxshmem_builder::Builder::trace)",
             module.package
-        );
+        ));
     }
     module.images
 }

@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use oxshmem::Error;
 use oxshmem_device::abi::Operation;
+use oxshmem_device::prelude::*;
 use std::time::Duration;
 
 #[test]
@@ -91,4 +92,22 @@ fn a_member_that_does_not_come_expires_and_teams_of_others_are_refused() {
             shmem.barrier_all()
         })
         .unwrap();
+}
+
+#[test]
+fn the_checker_knows_threads_from_those_of_a_larger_block_that_had_their_place() {
+    let checked = oxshmem::check(&oxshmem::CheckOptions::default().seeds(5), 2, |shmem: oxshmem::Shmem| {
+        let (other, stream) = (1 - shmem.my_pe(), shmem.stream()?);
+        let (v, w) = (shmem.alloc_zeroed::<u32>(1 << 20)?, shmem.alloc_zeroed::<u32>(1 << 20)?);
+        let ready = shmem.alloc_signals(1)?;
+        shmem.wait_until_on(&stream, ready.at(0), Cmp::Ge, 1)?;
+        shmem.put_on(&stream, &w, &v, other)?;
+        shmem.signal(ready.at(0), SignalOp::Set(1), other)?;
+        shmem.free(w)?;
+        shmem.free(v)?;
+        shmem.wait_until_on(&stream, ready.at(0), Cmp::Ge, 2)?;
+        shmem.barrier_all()
+    });
+    let said = checked.unwrap().to_string();
+    says(said, &["deadlock"]);
 }

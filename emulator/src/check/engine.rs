@@ -420,6 +420,7 @@ impl Engine {
             Stepped::Ended(ended) => {
                 self.remove(who);
                 self.ended(who, &ended);
+                self.known[who as usize] = None; // Another block may get its place.
             }
         }
         for id in freed.drain(..) {

@@ -14,7 +14,10 @@
 //   STUB_STUCK           unset      set: a stream never becomes idle after a launch
 //   STUB_POINTER         2 0 1000 0 what memory of the program's is: its type, GPU, context in hex, whether it is managed
 //   STUB_POINTER_BYTES   1048576    bytes of an allocation of the program's, which starts at the page that is asked for
-//   STUB_TRACE           unset      file to which function loads, launches, copies and unmappings are appended
+//   STUB_NUMA            -1         the host's NUMA node next to the GPUs; -1: the driver names none
+//   STUB_HOST_ERROR      0          what memory of the host for a heap is refused with
+//   STUB_TRACE           unset      file to which function loads, launches, copies, unmappings and
+//                                   access by the host are appended
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -68,6 +71,7 @@ Result cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 76: *value = (int)number("STUB_CAPABILITY", 90) % 10; break;
     case 128: *value = !!getenv("STUB_FABRIC"); break;
     case 97: *value = 227 * 1024; break;
+    case 134: *value = (int)number("STUB_NUMA", -1); break;
     case 41: case 95: case 102: case 115: *value = 1; break;
     default: return INVALID;
     }
@@ -86,8 +90,9 @@ Result cuCtxSetCurrent(void *context) { current = context; return OK; }
 
 struct Location { int type, id; };
 struct Properties { int type, handles; struct Location location; };
-// Device is -1 for memory of another process, which is counted there.
-struct Physical { uint64_t bytes; int device, references, file; };
+// Device is -1 for memory of another process, which is counted there, and for the host's.
+struct Physical { uint64_t bytes; int device, references, file; struct Properties made; };
+enum { ON_DEVICE = 1, ON_HOST = 3 };
 
 Result cuMemGetAllocationGranularity(size_t *bytes, const struct Properties *p, int option) { (void)p, (void)option; *bytes = 2 << 20; return OK; }
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
@@ -106,12 +111,14 @@ Result cuMemAddressReserve(uint64_t *address, size_t bytes, size_t alignment, ui
 Result cuMemAddressFree(uint64_t address, size_t bytes) { return munmap((void *)address, bytes) ? INVALID : OK; }
 Result cuMemCreate(uint64_t *handle, size_t bytes, const struct Properties *p, uint64_t flags) {
     (void)flags;
-    int device = p->location.id;
+    int device = p->location.type == ON_DEVICE ? p->location.id : -1;
     if (p->handles == FABRIC) return NOT_PERMITTED;
-    if (used[device] + bytes > (uint64_t)number("STUB_MEMORY", 1 << 30)) return OUT_OF_MEMORY;
-    used[device] += bytes;
+    if (device < 0 && number("STUB_HOST_ERROR", OK)) return (Result)number("STUB_HOST_ERROR", OK);
+    if (device < 0 && (p->location.type != ON_HOST || p->location.id < 0)) return INVALID;
+    if (device >= 0 && used[device] + bytes > (uint64_t)number("STUB_MEMORY", 1 << 30)) return OUT_OF_MEMORY;
+    if (device >= 0) used[device] += bytes;
     struct Physical *physical = malloc(sizeof *physical);
-    *physical = (struct Physical){bytes, device, 1, memfd_create("stub GPU memory", MFD_CLOEXEC)};
+    *physical = (struct Physical){bytes, device, 1, memfd_create("stub GPU memory", MFD_CLOEXEC), *p};
     *handle = (uint64_t)physical;
     return ftruncate(physical->file, bytes) ? OUT_OF_MEMORY : OK;
 }
@@ -125,7 +132,7 @@ Result cuMemImportFromShareableHandle(uint64_t *handle, void *name, int type) {
     struct stat stat;
     if (type == FABRIC || fstat((int)(intptr_t)name, &stat)) return INVALID;
     struct Physical *physical = malloc(sizeof *physical);
-    *physical = (struct Physical){stat.st_size, -1, 1, dup((int)(intptr_t)name)};
+    *physical = (struct Physical){stat.st_size, -1, 1, dup((int)(intptr_t)name), {0}};
     *handle = (uint64_t)physical;
     return OK;
 }

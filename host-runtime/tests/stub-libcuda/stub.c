@@ -89,7 +89,8 @@ static __thread void *current;
 Result cuCtxSetCurrent(void *context) { current = context; return OK; }
 
 struct Location { int type, id; };
-struct Properties { int type, handles; struct Location location; };
+struct Properties { int type, handles; struct Location location; void *win32; unsigned char flags[8]; };
+struct Access { struct Location location; int flags; };
 // Device is -1 for memory of another process, which is counted there, and for the host's.
 struct Physical { uint64_t bytes; int device, references, file; struct Properties made; };
 enum { ON_DEVICE = 1, ON_HOST = 3 };
@@ -136,40 +137,56 @@ Result cuMemImportFromShareableHandle(uint64_t *handle, void *name, int type) {
     *handle = (uint64_t)physical;
     return OK;
 }
-// What is mapped, and on whom it is counted.
-static struct { uint64_t address, bytes; int device; } mapping[256];
+// What is mapped. Memory lives as long as a handle or a mapping.
+static struct { uint64_t address, bytes; struct Physical *physical; } mapping[256];
 static int mappings;
+static int mapped_at(uint64_t at) {
+    for (int i = 0; i < mappings; i++)
+        if (at >= mapping[i].address && at - mapping[i].address < mapping[i].bytes) return i;
+    return -1;
+}
 Result cuMemRelease(uint64_t handle) {
     struct Physical *physical = (struct Physical *)handle;
-    if (physical->references == 1 && physical->device >= 0) used[physical->device] -= physical->bytes;
+    if (--physical->references) return OK;
+    if (physical->device >= 0) used[physical->device] -= physical->bytes;
     close(physical->file);
     free(physical);
+    return OK;
+}
+Result cuMemRetainAllocationHandle(uint64_t *handle, void *at) {
+    int i = mapped_at((uint64_t)at);
+    if (i < 0) return INVALID;
+    mapping[i].physical->references++;
+    *handle = (uint64_t)mapping[i].physical;
+    return OK;
+}
+Result cuMemGetAllocationPropertiesFromHandle(struct Properties *p, uint64_t handle) {
+    *p = ((struct Physical *)handle)->made;
     return OK;
 }
 Result cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t handle, uint64_t flags) {
     (void)offset, (void)flags;
     struct Physical *physical = (struct Physical *)handle;
     if (physical->bytes != bytes || mappings == 256) return INVALID;
-    physical->references++;
     void *at = mmap((void *)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, physical->file, 0);
     if (at == MAP_FAILED) return OUT_OF_MEMORY;
-    mapping[mappings].address = address, mapping[mappings].bytes = bytes, mapping[mappings++].device = physical->device;
+    physical->references++;
+    mapping[mappings].address = address, mapping[mappings].bytes = bytes, mapping[mappings++].physical = physical;
     return OK;
 }
-Result cuMemSetAccess(uint64_t address, size_t bytes, const void *descriptors, size_t count) {
-    (void)descriptors, (void)count;
+Result cuMemSetAccess(uint64_t address, size_t bytes, const struct Access *access, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (access[i].location.type == ON_HOST) trace("host access", (void *)(intptr_t)access[i].location.id);
     return mprotect((void *)address, bytes, PROT_READ | PROT_WRITE) ? INVALID : OK;
 }
 Result cuMemUnmap(uint64_t address, size_t bytes) {
-    for (int i = 0; i < mappings; i++) {
-        if (mapping[i].address != address || mapping[i].bytes != bytes) continue;
-        trace("unmap", (void *)address);
-        if (mapping[i].device >= 0) used[mapping[i].device] -= bytes;
-        mapping[i] = mapping[--mappings];
-        void *at = mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-        return at == MAP_FAILED ? INVALID : OK;
-    }
-    return INVALID; // not a whole mapping
+    int i = mapped_at(address);
+    if (i < 0 || mapping[i].address != address || mapping[i].bytes != bytes) return INVALID; // not a whole mapping
+    trace("unmap", (void *)address);
+    cuMemRelease((uint64_t)mapping[i].physical);
+    mapping[i] = mapping[--mappings];
+    void *at = mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return at == MAP_FAILED ? INVALID : OK;
 }
 
 // Memory of the program's.
@@ -180,14 +197,15 @@ Result cuPointerGetAttributes(unsigned count, int *attributes, void **to, uint64
     const char *text = getenv("STUB_POINTER");
     if (text && sscanf(text, "%u %d %lx %u", &kind, &device, &context, &managed) != 4) return INVALID;
     uint64_t page = 4096, bytes = number("STUB_POINTER_BYTES", 1 << 20);
+    int of = mapped_at(at);
     for (unsigned i = 0; i < count; i++) {
         switch (attributes[i]) {
         case 2: *(unsigned *)to[i] = kind; break;
         case 9: *(int *)to[i] = device; break;
         case 1: *(unsigned long *)to[i] = context; break;
         case 8: *(char *)to[i] = managed; break;
-        case 11: *(uint64_t *)to[i] = bytes ? at / page * page : 0; break;
-        case 12: *(size_t *)to[i] = bytes; break;
+        case 11: *(uint64_t *)to[i] = of >= 0 ? mapping[of].address : bytes ? at / page * page : 0; break;
+        case 12: *(size_t *)to[i] = of >= 0 ? mapping[of].bytes : bytes; break;
         default: return INVALID;
         }
     }

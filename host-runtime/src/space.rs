@@ -1,8 +1,8 @@
 //! The address space of a process: one reserved segment of addresses per PE of the job, with physical memory behind its
 //! first part: taken here for the PEs of this process, imported for those of others. Segments are evenly spaced, so that
-//! kernels compute their addresses. Every segment has exactly one
-//! address in the process, so no two PEs see two addresses for one page. Segments grow together and never move, so growth
-//! needs no kernel to stop. They shrink together, by what they grew by last, when no kernel of any PE runs.
+//! kernels compute their addresses. Every segment has exactly one address in the process, so no two PEs see two addresses for
+//! one page; only memory of the program's has a second, which is the program's. Segments grow together and never move, so
+//! growth needs no kernel to stop. They shrink together, by what they grew by last, when no kernel of any PE runs.
 
 use crate::driver::{Backing, Device, Reservation, Shareable};
 use crate::error::{Error, Result};

@@ -25,9 +25,8 @@ impl Shmem {
     /// ```
     /// # fn main() -> oxshmem::Result<()> {
     /// oxshmem::run_local(2, |shmem| {
-    ///     # if !shmem.is_emulated() { return Ok(()); }
     ///     let inbox = shmem.alloc_host_zeroed::<u32>(1000)?;
-    ///     shmem.put(inbox.at(7), &[shmem.my_pe() + 1], 1 - shmem.my_pe())?;
+    ///     shmem.put(inbox.slice(7, 1), &[shmem.my_pe() + 1], 1 - shmem.my_pe())?;
     ///     shmem.barrier_all()?;
     ///     let here = inbox.host_ptr().expect("it is the host's");
     ///     // SAFETY: element 7 of 1000, and nobody writes it after the barrier.

@@ -4,12 +4,13 @@
 
 use crate::config::HEAP_UNIT as UNIT;
 use crate::debug;
+use crate::driver::Backing;
 use crate::error::{Error, Result};
 use crate::failure::Place;
 use crate::intern::intern;
+use crate::ranges::Ranges;
 use crate::space::AddressSpace;
 use oxshmem_device::abi::control;
-use range_alloc::RangeAllocator;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub(crate) struct Allocation {
     /// What handles carry, so that one of a freed vector or of another run is known: never 0, and different for
     /// 65,535 allocations in a row.
     pub(crate) tag: u16,
+    /// Whether the memory is the host's, which reaches it at the PE's own segment.
+    pub(crate) host: bool,
 }
 
 /// Where the tags of a heap's allocations come from.
@@ -70,8 +73,10 @@ pub(crate) struct Begun {
 #[derive(Debug)]
 pub(crate) struct Heap {
     space: AddressSpace,
-    /// Free ranges in units.
-    ranges: RangeAllocator<u64>,
+    /// Free ranges in units: of what is mapped, device memory alone, and all that is not mapped.
+    ranges: Ranges,
+    /// In units, what nothing holds and other memory than the device's is mapped behind. Free when that is unmapped.
+    holes: Vec<Range<u64>>,
     taken: BTreeMap<AllocationId, Taken>,
     next: AllocationId,
     n_pes: u32,
@@ -85,6 +90,8 @@ struct Taken {
     allocation: Arc<Allocation>,
     /// In units; empty for an allocation of no bytes.
     range: Range<u64>,
+    /// Whether it is a whole growth of its own, because its memory is not plain memory of the device.
+    apart: bool,
     /// How many PEs have released it.
     released: u32,
 }
@@ -100,8 +107,9 @@ impl Heap {
     pub(crate) fn new(space: AddressSpace, n_pes: u32, limit: Option<u64>, tags: Tags) -> Self {
         let reserved = space.reserved() - control::BYTES;
         let limit = limit.map_or(reserved, |limit| limit.min(reserved));
-        let ranges = RangeAllocator::new(control::BYTES / UNIT..(control::BYTES + limit) / UNIT);
-        Self { space, ranges, taken: BTreeMap::new(), next: AllocationId(0), n_pes, limit, tags }
+        let ranges = Ranges::new(control::BYTES / UNIT..(control::BYTES + limit) / UNIT);
+        let (taken, next) = (BTreeMap::new(), AllocationId(0));
+        Self { space, ranges, holes: Vec::new(), taken, next, n_pes, limit, tags }
     }
 
     /// The segments.
@@ -109,56 +117,82 @@ impl Heap {
         &mut self.space
     }
 
-    /// Puts memory behind the first `bytes` of every segment, all of which are of this process, or changes nothing.
+    /// Puts memory behind the first `bytes` of every segment, all of which are of this process, or changes nothing. `of_pe`
+    /// says what memory.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] if a device has not got it.
-    pub(crate) fn grow_here(&mut self, bytes: u64) -> Result<()> {
+    /// [`Error::OutOfMemory`] if a device has not got it; those of [`Reservation::create`](crate::driver::Reservation::create).
+    pub(crate) fn grow_here(&mut self, bytes: u64, of_pe: impl Fn(u32) -> Backing) -> Result<()> {
         let Some(goal) = self.space.growth_to(bytes) else { return Ok(()) };
-        self.space.take(goal)?;
+        self.space.take(goal, of_pe)?;
         self.space.map().inspect_err(|_| self.space.give_back())?;
         self.space.grown(goal);
         debug!(target: debug::HEAP, mapped = goal, n_pes = self.n_pes, "the heaps have grown");
         Ok(())
     }
 
-    /// Takes a range on every PE, for which [`Begun::goal`] says whether memory is still needed.
+    /// Takes a range on every PE, for which [`Begun::goal`] says whether memory is still needed. What is not plain device
+    /// memory gets a growth of its own, all of it.
     ///
     /// # Errors
     /// [`Error::SizeOverflow`], [`Error::OutOfMemory`]; the heap is as before then.
-    pub(crate) fn begin(&mut self, holds: &'static str, elements: u64, element_bytes: u64) -> Result<Begun> {
+    pub(crate) fn begin(
+        &mut self,
+        holds: &'static str,
+        elements: u64,
+        element_bytes: u64,
+        backing: Backing,
+    ) -> Result<Begun> {
         let overflow = || Error::SizeOverflow { elements, element_bytes };
         let bytes = elements.checked_mul(element_bytes).ok_or_else(overflow)?;
         let units = bytes.checked_next_multiple_of(UNIT).ok_or_else(overflow)? / UNIT;
+        let apart = backing != Backing::Device && units > 0;
         let range = match units {
             0 => control::BYTES / UNIT..control::BYTES / UNIT,
-            units => self
-                .ranges
-                .allocate_range(units)
-                .map_err(|_| self.out_of_memory("symmetric heap per PE", bytes, self.used()))?,
+            _ if apart => self.take_growth(bytes)?,
+            units => match self.ranges.take(units) {
+                Some(range) => range,
+                None => return Err(self.out_of_memory("symmetric heap per PE", bytes, self.used())),
+            },
         };
         let (id, offset, goal) = (self.next, range.start * UNIT, self.space.growth_to(range.end * UNIT));
-        let allocation =
-            Arc::new(Allocation { id, offset, bytes, element_bytes, holds, tag: self.tags.next() });
-        self.taken.insert(id, Taken { allocation: allocation.clone(), range, released: 0 });
+        let (tag, host) = (self.tags.next(), backing == Backing::Host);
+        let allocation = Arc::new(Allocation { id, offset, bytes, element_bytes, holds, tag, host });
+        self.taken.insert(id, Taken { allocation: allocation.clone(), range, apart, released: 0 });
         self.next = AllocationId(id.0 + 1);
         Ok(Begun { allocation, goal })
     }
 
+    /// Takes the range of the next growth, of at least `bytes` bytes.
+    fn take_growth(&mut self, bytes: u64) -> Result<Range<u64>> {
+        let (start, granule) = (self.space.mapped(), self.space.granule());
+        let end = bytes.checked_next_multiple_of(granule).and_then(|bytes| start.checked_add(bytes));
+        if let Some(end) = end
+            && self.ranges.take_at(start / UNIT..end / UNIT)
+        {
+            return Ok(start / UNIT..end / UNIT);
+        }
+        let available = (self.ranges.end() * UNIT).saturating_sub(start) / granule * granule;
+        let what = "symmetric heap per PE, behind all that it has memory for";
+        Err(Error::OutOfMemory { what, asked: bytes, available, limit: self.limit })
+    }
+
     /// Gives a range back that was begun and for which there is no memory.
     pub(crate) fn cancel(&mut self, allocation: &Allocation) {
-        if let Some(taken) = self.taken.remove(&allocation.id)
-            && !taken.range.is_empty()
-        {
-            self.ranges.free_range(taken.range);
+        if let Some(taken) = self.taken.remove(&allocation.id) {
+            self.ranges.give(taken.range);
         }
     }
 
-    /// The error of memory that ran out for a range that was begun, with what the user asked for and could have had; other
-    /// errors as they are. `pe` is named if it is not any PE.
+    /// The error of device memory that ran out for a range that was begun, with what the user asked for and could have had;
+    /// other errors as they are. `pe` is named if it is not any PE.
     pub(crate) fn for_user(&self, allocation: &Allocation, pe: Option<u32>, error: Error) -> Error {
         let Error::OutOfMemory { .. } = error else { return error };
-        let begun = self.taken.get(&allocation.id).map_or(0, Taken::bytes);
+        let taken = self.taken.get(&allocation.id);
+        if taken.is_some_and(|taken| taken.apart) {
+            return error;
+        }
+        let begun = taken.map_or(0, Taken::bytes);
         let what = pe.map_or("symmetric heap per PE", |pe| intern(&format!("symmetric heap of PE {pe}")));
         self.out_of_memory(what, allocation.bytes, self.used() - begun)
     }
@@ -170,16 +204,19 @@ impl Heap {
         Error::OutOfMemory { what, asked, available, limit }
     }
 
-    /// Notes that one more PE has released an allocation; its range is free when all have: then it is returned.
+    /// Notes that one more PE has released an allocation, which is returned when all have. Its range is free then, or, if
+    /// the memory behind is not the device's, when that was given back.
     pub(crate) fn release(&mut self, id: AllocationId) -> Option<Arc<Allocation>> {
         let taken = self.taken.get_mut(&id)?;
         taken.released += 1;
         if taken.released < self.n_pes {
             return None;
         }
-        let Taken { allocation, range, .. } = self.taken.remove(&id)?;
-        if !range.is_empty() {
-            self.ranges.free_range(range);
+        let Taken { allocation, range, apart, .. } = self.taken.remove(&id)?;
+        if apart {
+            self.holes.push(range);
+        } else {
+            self.ranges.give(range);
         }
         Some(allocation)
     }
@@ -189,6 +226,10 @@ impl Heap {
     pub(crate) fn shrink(&mut self) {
         let used = self.taken.values().map(|taken| taken.range.end * UNIT).max();
         self.space.shrink_to(used.unwrap_or(0));
+        let mapped = self.space.mapped() / UNIT;
+        for hole in self.holes.extract_if(.., |hole| hole.start >= mapped) {
+            self.ranges.give(hole);
+        }
     }
 
     /// What stands at a heap offset.

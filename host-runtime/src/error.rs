@@ -4,6 +4,7 @@
 //! the sentence.
 
 mod debug;
+mod host_memory;
 mod registration;
 mod root;
 mod strides;
@@ -11,6 +12,7 @@ mod trace;
 mod words;
 
 use crate::failure::{Failure, KernelPanic};
+pub use host_memory::HostMemory;
 pub use registration::{Registration, Unregistrable};
 use std::sync::Arc;
 use std::time::Duration;
@@ -491,6 +493,9 @@ pub enum Error {
     /// Memory of the program's cannot be registered.
     #[error("{0}")]
     Registration(Box<Registration>),
+    /// A GPU can have no symmetric memory in the host's.
+    #[error(transparent)]
+    HostMemory(#[from] HostMemory),
     /// A host access outside an allocation.
     #[error("elements {start}..{} of an allocation of {len} elements were accessed", start.saturating_add(*count))]
     OutOfRange {

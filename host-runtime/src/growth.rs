@@ -4,6 +4,7 @@
 
 use crate::alloc::Allocation;
 use crate::debug;
+use crate::driver::Backing;
 use crate::error::Result;
 use crate::exchange::{Exchange, Piece};
 use crate::fault;
@@ -14,15 +15,16 @@ use tracing::{debug, debug_span};
 
 impl Pe {
     /// Collective among processes. Puts memory behind the first `goal` bytes of every segment, or changes nothing;
-    /// `prepare` makes the own part ready before others use it. `of` is what it is for, if a user asked for it.
+    /// `prepare` makes the own part ready before others use it. `of` is what it is for, and this PE's memory for it, if a
+    /// user asked for it; else it is the device's.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] if a device has not got it; a PE's failure.
+    /// [`Error::OutOfMemory`] if a device has not got it; that a PE's memory is refused; a PE's failure.
     pub(crate) fn grow(
         &self,
         exchange: &Exchange,
         goal: u64,
-        of: Option<&Allocation>,
+        of: Option<(&Allocation, Backing)>,
         prepare: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let _span = debug_span!(target: debug::HEAP, "grow", pe = self.me, goal).entered();
@@ -43,7 +45,7 @@ impl Pe {
         &self,
         exchange: &Exchange,
         goal: u64,
-        of: Option<&Allocation>,
+        of: Option<(&Allocation, Backing)>,
         prepare: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let taken = self.take(exchange, goal, of);
@@ -57,11 +59,12 @@ impl Pe {
     }
 
     /// Takes own memory and offers it.
-    fn take(&self, exchange: &Exchange, goal: u64, of: Option<&Allocation>) -> Result<()> {
+    fn take(&self, exchange: &Exchange, goal: u64, of: Option<(&Allocation, Backing)>) -> Result<()> {
         let mut heap = self.job.heap();
-        if let Err(error) = heap.space().take(goal) {
+        let backing = of.map_or(Backing::Device, |(_, backing)| backing);
+        if let Err(error) = heap.space().take(goal, |_| backing) {
             return Err(match of {
-                Some(allocation) => heap.for_user(allocation, Some(self.me), error),
+                Some((allocation, _)) => heap.for_user(allocation, Some(self.me), error),
                 None => error,
             });
         }

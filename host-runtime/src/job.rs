@@ -6,7 +6,7 @@ use crate::board::Board;
 use crate::claims::Claims;
 use crate::config::{Config, HEAP_UNIT};
 use crate::debug;
-use crate::driver::{self, Device, Registered};
+use crate::driver::{self, Backing, Device, Registered};
 use crate::error::{Error, Result};
 use crate::exchange::Exchange;
 use crate::failure::Failure;
@@ -130,7 +130,7 @@ impl Job {
                 exchange: None,
             },
         )?;
-        let grown = job.heap().grow_here(control::BYTES);
+        let grown = job.heap().grow_here(control::BYTES, |_| Backing::Device);
         grown.map_err(|error| no_start(error, config, devices.len() as u32, devices[0].info().granule))?;
         job.mapped.store(job.heap().mapped(), Ordering::Release);
         Ok(job)

@@ -62,10 +62,12 @@
 //! | [`error`](Error), [`Failure`] | what can go wrong, and what a failed kernel left |
 
 mod alloc;
+mod allocate;
 mod arrays;
 #[cfg(feature = "emulator")]
 mod asked;
 mod atomic;
+mod backed;
 mod board;
 mod bootstrap;
 mod calls;
@@ -110,6 +112,7 @@ mod on_stream;
 mod order;
 mod pe;
 mod process;
+mod ranges;
 mod registered;
 mod rma;
 mod room;
@@ -146,7 +149,7 @@ pub use arrays::dlpack;
 pub use arrays::element::ArrayElement;
 pub use bootstrap::{BadUniqueId, UniqueId};
 pub use config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
-pub use error::{BadStride, Error, Registration, Result, TraceError, Unregistrable};
+pub use error::{BadStride, Error, HostMemory, Registration, Result, TraceError, Unregistrable};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
 pub use graph::Graph;

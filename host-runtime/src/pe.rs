@@ -312,7 +312,18 @@ impl Pe {
         trouble: Option<Error>,
         lead: impl FnOnce(&mut Heap) -> Result<Option<Arc<Allocation>>>,
     ) -> Result<Agreed> {
-        self.arrive(Arrival { trouble, ..Arrival::at(call) }, lead)
+        self.arrive(Arrival { trouble, ..Arrival::at(call) }, |heap, _| lead(heap))
+    }
+
+    /// As [`meet`](Self::meet), with `data`: `lead` is given what all have brought, by PE.
+    pub(crate) fn meet_with(
+        &self,
+        call: Call,
+        data: Vec<u8>,
+        trouble: Option<Error>,
+        lead: impl FnOnce(&mut Heap, &[Vec<u8>]) -> Result<Option<Arc<Allocation>>>,
+    ) -> Result<Agreed> {
+        self.arrive(Arrival { data, trouble, ..Arrival::at(call) }, lead)
     }
 
     /// Comes to the first rendezvous of a recovery, when this PE's kernels are over; sends home those that wait
@@ -321,13 +332,13 @@ impl Pe {
         let broken = self.lock().broken.clone();
         let broken = broken.map(|cause| Error::PeFailed { pe: self.me, cause: Box::new(cause) });
         let recovers_from = broken.or_else(|| self.job.poisoned());
-        self.arrive(Arrival { trouble, recovers_from, ..Arrival::at(Call::RecoverDrained) }, |_| Ok(None))
+        self.arrive(Arrival { trouble, recovers_from, ..Arrival::at(Call::RecoverDrained) }, |_, _| Ok(None))
     }
 
     /// Comes to an all_gather with `data`.
     pub(crate) fn gather(&self, data: Vec<u8>, trouble: Option<Error>) -> Result<Agreed> {
         let call = Call::Gather { bytes: data.len() as u64 };
-        self.arrive(Arrival { data, trouble, ..Arrival::at(call) }, |_| Ok(None))
+        self.arrive(Arrival { data, trouble, ..Arrival::at(call) }, |_, _| Ok(None))
     }
 
     /// Comes to a call over `members`, who are PEs of the job and this one among them, with `data`. It is handed out in
@@ -341,13 +352,15 @@ impl Pe {
     ) -> Result<Agreed> {
         let data = if trouble.is_none() { data } else { Vec::new() };
         let call = Call::Team { what, bytes: data.len() as u64 };
-        self.arrive(Arrival { members: members.to_vec(), data, trouble, ..Arrival::at(call) }, |_| Ok(None))
+        self.arrive(Arrival { members: members.to_vec(), data, trouble, ..Arrival::at(call) }, |_, _| {
+            Ok(None)
+        })
     }
 
     fn arrive(
         &self,
         mut arrival: Arrival,
-        lead: impl FnOnce(&mut Heap) -> Result<Option<Arc<Allocation>>>,
+        lead: impl FnOnce(&mut Heap, &[Vec<u8>]) -> Result<Option<Arc<Allocation>>>,
     ) -> Result<Agreed> {
         self.not_capturing("a collective call")?;
         {
@@ -364,7 +377,7 @@ impl Pe {
             {
                 self.device.checker().inspect(|checker| checker.freed(freed.offset));
             }
-            agreed.allocated = lead(&mut heap)?;
+            agreed.allocated = lead(&mut heap, &agreed.gathered)?;
             Ok(())
         };
         trace!(target: debug::GROUP, pe = self.me, call = ?arrival.call, "comes to a collective call");

@@ -12,8 +12,8 @@ use oxshmem_device::Global;
 /// # Memory of the program's
 ///
 /// Device memory that was allocated by other means (cudarc, PyTorch, a C library) becomes a [`DeviceVec`]: a source and
-/// destination of operations of kernels, of the host and on streams. Peers do not reach it: what a put writes to is
-/// symmetric, which only the heap's vectors are. On a CUDA device it is memory of the PE's own GPU, in its primary context, or
+/// destination of operations of kernels, of the host and on streams. Peers do not reach it: see
+/// [`buffer_register_symmetric`](Shmem::buffer_register_symmetric). On a CUDA device it is memory of the PE's own GPU, in its primary context, or
 /// managed memory; on an emulated device any host memory, because emulated GPUs share the process's addresses.
 impl Shmem {
     /// Registers `len` elements from `memory` on as local memory of this PE, until the vector is dropped. (NVSHMEM,
@@ -144,7 +144,7 @@ impl Shmem {
 }
 
 /// The address after the last.
-fn check_range<T>(start: u64, bytes: u64) -> Result<u64, Unregistrable> {
+pub(crate) fn check_range<T>(start: u64, bytes: u64) -> Result<u64, Unregistrable> {
     let align = align_of::<T>() as u64;
     match start.checked_add(bytes) {
         _ if start == 0 => Err(Unregistrable::Null),
@@ -156,7 +156,7 @@ fn check_range<T>(start: u64, bytes: u64) -> Result<u64, Unregistrable> {
 
 impl Pe {
     /// Whether addresses touch neither a heap nor local memory of this PE.
-    fn apart(&self, start: u64, end: u64) -> Result<(), Unregistrable> {
+    pub(crate) fn apart(&self, start: u64, end: u64) -> Result<(), Unregistrable> {
         let reserved = self.job.heap().space().reserved();
         for (pe, &base) in (0..).zip(&self.job.bases) {
             if start < base.saturating_add(reserved) && base < end {

@@ -1,10 +1,10 @@
 //! The address space of a process: one reserved segment of addresses per PE of the job, with physical memory behind its
 //! first part: taken here for the PEs of this process, imported for those of others. Segments are evenly spaced, so that
-//! kernels compute their addresses. Every segment has exactly one
-//! address in the process, so no two PEs see two addresses for one page. Segments grow together and never move, so growth
-//! needs no kernel to stop. They shrink together, by what they grew by last, when no kernel of any PE runs.
+//! kernels compute their addresses. Every segment has exactly one address in the process, so no two PEs see two addresses for
+//! one page; only memory of the program's has a second, which is the program's. Segments grow together and never move, so
+//! growth needs no kernel to stop. They shrink together, by what they grew by last, when no kernel of any PE runs.
 
-use crate::driver::{Device, Reservation, Shareable};
+use crate::driver::{Backing, Device, Reservation, Shareable};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
@@ -89,6 +89,11 @@ impl AddressSpace {
         self.mapped
     }
 
+    /// Growths are multiples of this many bytes.
+    pub(crate) fn granule(&self) -> u64 {
+        self.granule
+    }
+
     /// Bytes reserved for each segment.
     pub(crate) fn reserved(&self) -> u64 {
         self.segments.first().map_or(0, |segment| segment.reservation.bytes())
@@ -100,15 +105,16 @@ impl AddressSpace {
         (goal > self.mapped).then_some(goal)
     }
 
-    /// Takes physical memory up to `goal` for the PEs of this process, or changes nothing.
+    /// Takes physical memory up to `goal` for the PEs of this process, or changes nothing. `of_pe` says what memory.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] if a device has not got it.
-    pub(crate) fn take(&mut self, goal: u64) -> Result<()> {
+    /// [`Error::OutOfMemory`] if a device has not got it; those of [`Reservation::create`].
+    pub(crate) fn take(&mut self, goal: u64, of_pe: impl Fn(u32) -> Backing) -> Result<()> {
         let more = goal - self.mapped;
-        let mut own = self.segments.iter_mut().filter(|segment| segment.device.is_some());
+        let mut own = (0..).zip(&mut self.segments).filter(|(_, segment)| segment.device.is_some());
         // Physical memory for all first: only this runs out, and it can be given back without unmapping.
-        own.try_for_each(|segment| segment.reservation.create(more)).inspect_err(|_| self.give_back())
+        let taken = own.try_for_each(|(pe, segment)| segment.reservation.create(more, of_pe(pe)));
+        taken.inspect_err(|_| self.give_back())
     }
 
     /// What [`take`](Self::take) took for a PE of this process, for the others.

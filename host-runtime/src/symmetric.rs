@@ -2,7 +2,8 @@
 //! PE's copy. Peers' copies are reached by kernels.
 
 use crate::alloc::{Allocation, AllocationId};
-use crate::driver;
+use crate::claims::Claim;
+use crate::driver::{self, Backing};
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::group::Call;
@@ -35,6 +36,8 @@ pub struct SymVec<T: Element> {
     allocation: Arc<Allocation>,
     len: usize,
     reach: Reach,
+    /// That the memory is registered, if it is the program's.
+    claim: Option<Claim>,
     of: PhantomData<fn() -> T>,
 }
 
@@ -140,19 +143,22 @@ impl Shmem {
         fill: impl FnOnce(&SymVec<T>) -> Result<()>,
     ) -> Result<SymVec<T>> {
         let call = Call::Alloc { how, holds, elements: len as u64, element_bytes: T::ELEMENT_BYTES };
-        self.alloc_as(call, len, reach, fill)
+        self.alloc_as(call, Ok(Backing::Device), len, reach, fill)
     }
 
-    /// Allocates what `call` says, which all PEs must say alike, as `len` elements.
+    /// Allocates what `call` says, which all PEs must say alike, as `len` elements. With an error in the place of this PE's
+    /// memory it comes to the others to say so.
     pub(crate) fn alloc_as<T: Element>(
         &self,
         call: Call,
+        backing: Result<Backing>,
         len: usize,
         reach: Reach,
         fill: impl FnOnce(&SymVec<T>) -> Result<()>,
     ) -> Result<SymVec<T>> {
-        let allocation = self.allocate(call)?;
-        let vector = SymVec { pe: self.pe().clone(), allocation, len, reach, of: PhantomData };
+        let allocation = self.pe().allocate(call, backing)?;
+        let (pe, claim) = (self.pe().clone(), None);
+        let vector = SymVec { pe, allocation, len, reach, claim, of: PhantomData };
         let filled = fill(&vector);
         // Only then may a peer write into this copy.
         self.pe().meet(Call::Filled(vector.id(), vector.allocation.offset), filled.err(), |_| Ok(None))?;
@@ -182,49 +188,6 @@ impl Shmem {
             Ok(None)
         })?;
         Ok(())
-    }
-
-    /// Collective part of an allocation: takes the range, grows the heap if it must.
-    fn allocate(&self, call: Call) -> Result<Arc<Allocation>> {
-        let pe = self.pe();
-        let looked = match pe.trouble() {
-            Some(error) => Err(error),
-            None => pe.look_at_all().and_then(|()| pe.collect()),
-        };
-        let Call::Alloc { holds, elements, element_bytes, .. } = call else {
-            return Err(Error::other("an allocation that is none"));
-        };
-        let exchange = pe.job.exchange.as_ref();
-        let mut goal = None;
-        let agreed = pe.meet(call, looked.err(), |heap| {
-            let begun = heap.begin(holds, elements, element_bytes)?;
-            goal = begun.goal;
-            // Processes grow together in a moment; here one thread does it for all.
-            if let (None, Some(goal)) = (exchange, goal) {
-                if let Err(error) = heap.grow_here(goal) {
-                    let error = heap.for_user(&begun.allocation, None, error);
-                    heap.cancel(&begun.allocation);
-                    return Err(error);
-                }
-                pe.job.mapped.store(heap.mapped(), Ordering::Release);
-            }
-            Ok(Some(begun.allocation))
-        })?;
-        let Some(allocation) = agreed.allocated else {
-            return Err(Error::other("an allocation returned nothing"));
-        };
-        if let (Some(exchange), Some(goal)) = (exchange, goal) {
-            let grown = pe.grow(exchange, goal, Some(&allocation), || Ok(()));
-            grown.inspect_err(|_| pe.job.heap().cancel(&allocation))?;
-        }
-        if allocation.bytes > 0 {
-            pe.lock().symmetric.insert(allocation.offset, allocation.clone());
-            pe.device.checker().inspect(|checker| {
-                let name = format!("({holds} of {})", driver::site());
-                checker.allocated((allocation.offset, allocation.bytes, element_bytes), &name);
-            });
-        }
-        Ok(allocation)
     }
 }
 
@@ -270,6 +233,21 @@ impl<T: Element> SymVec<T> {
         &self.pe
     }
 
+    /// Address of this PE's copy.
+    pub(crate) fn address(&self) -> u64 {
+        self.pe.base() + self.allocation.offset
+    }
+
+    /// Whether it is in the host's memory.
+    pub(crate) fn is_host(&self) -> bool {
+        self.allocation.host
+    }
+
+    /// Keeps this until it is dropped.
+    pub(crate) fn keep(&mut self, claim: Option<Claim>) {
+        self.claim = claim;
+    }
+
     pub(crate) fn id(&self) -> AllocationId {
         self.allocation.id
     }
@@ -290,7 +268,7 @@ impl<T: Element> SymVec<T> {
         }
         // SAFETY: the own copy of a live allocation. No kernel of this PE uses it: it is fresh, or they were
         // waited for; that peers do not is what the user is told to order.
-        unsafe { self.pe.copies.zero(self.pe.base() + self.allocation.offset, self.allocation.bytes) }
+        unsafe { self.pe.copies.zero(self.address(), self.allocation.bytes) }
     }
 
     /// Copies into the own copy, from element `start` on. Waits for nothing.
@@ -319,7 +297,7 @@ impl<T: Element> SymVec<T> {
             let (start, count, len) = (start as u64, count as u64, self.len as u64);
             return Err(Error::OutOfRange { start, count, len });
         }
-        Ok(self.pe.base() + self.allocation.offset + (start * size_of::<U>()) as u64)
+        Ok(self.address() + (start * size_of::<U>()) as u64)
     }
 }
 
@@ -369,7 +347,7 @@ impl<T: Pod> SymVec<T> {
         self.fill_by(|_| value)
     }
 
-    fn fill_by(&self, mut element: impl FnMut(usize) -> T) -> Result<()> {
+    pub(crate) fn fill_by(&self, mut element: impl FnMut(usize) -> T) -> Result<()> {
         // Of elements without bytes there may be 2^64, and there is nothing to make.
         if size_of::<T>() == 0 {
             return Ok(());

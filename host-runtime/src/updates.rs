@@ -1,5 +1,6 @@
 //! Inboxes for updates that kernels send in batches: the host half of `oxshmem_device::updates`.
 
+use crate::driver::Backing;
 use crate::error::{Error, Result};
 use crate::group::Call;
 use crate::shmem::Shmem;
@@ -78,10 +79,13 @@ impl Shmem {
             Call::Alloc { how: "alloc_update_inbox", holds: "update inbox block", elements, element_bytes };
         let len = elements.saturating_mul(element_bytes / 8) as usize;
         // Of a shape that there is not the PEs still meet, and agree on the error.
-        let words = self.alloc_as(call, len, Reach::World, SymVec::zero).map_err(|error| match error {
-            Error::SizeOverflow { .. } if shape.is_none() => inbox_shape(blocks, batch),
-            error => error,
-        })?;
+        let words =
+            self.alloc_as(call, Ok(Backing::Device), len, Reach::World, SymVec::zero).map_err(|error| {
+                match error {
+                    Error::SizeOverflow { .. } if shape.is_none() => inbox_shape(blocks, batch),
+                    error => error,
+                }
+            })?;
         match shape {
             Some(shape) => Ok(UpdateInbox { words, shape, of: PhantomData }),
             None => Err(inbox_shape(blocks, batch)),

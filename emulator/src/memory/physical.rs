@@ -19,7 +19,7 @@ pub struct Physical {
 struct Inner {
     file: OwnedFd,
     bytes: u64,
-    /// `None` if it came from another process, where it is counted.
+    /// `None` if it is no device's, or came from another process, where it is counted.
     account: Option<Arc<Charge>>,
 }
 
@@ -28,10 +28,22 @@ impl Physical {
     pub(crate) fn create(account: Arc<Account>, bytes: u64) -> Result<Self, Error> {
         let bytes = whole(bytes)?;
         let charge = Charge::new(account, bytes)?;
-        let file = memfd_create("oxshmem device memory", MemfdFlags::CLOEXEC)
-            .map_err(|errno| failed("creating device memory", bytes, errno))?;
-        ftruncate(&file, bytes).map_err(|errno| failed("sizing device memory", bytes, errno))?;
-        Ok(Self { inner: Arc::new(Inner { file, bytes, account: Some(Arc::new(charge)) }) })
+        Self::fresh("oxshmem device memory", bytes, Some(Arc::new(charge)))
+    }
+
+    /// As a device's memory, but the host's: counted against no device.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the system refuses.
+    pub fn of_host(bytes: u64) -> Result<Self, Error> {
+        Self::fresh("oxshmem host memory", whole(bytes)?, None)
+    }
+
+    fn fresh(name: &str, bytes: u64, account: Option<Arc<Charge>>) -> Result<Self, Error> {
+        let file = memfd_create(name, MemfdFlags::CLOEXEC)
+            .map_err(|errno| failed("creating memory", bytes, errno))?;
+        ftruncate(&file, bytes).map_err(|errno| failed("sizing memory", bytes, errno))?;
+        Ok(Self { inner: Arc::new(Inner { file, bytes, account }) })
     }
 
     /// Memory that another process created and whose descriptor it sent. Not counted against a device here.

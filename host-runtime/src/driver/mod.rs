@@ -2,10 +2,13 @@
 //! [`emulated`]. Everything above this module is the same for both. Addresses are plain `u64`: nothing here
 //! knows what lies at them.
 
+mod backing;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 #[cfg(feature = "emulator")]
 pub(crate) mod emulated;
+
+pub(crate) use backing::Backing;
 
 use crate::config::{Config, DeviceChoice};
 use crate::debug;
@@ -135,8 +138,13 @@ pub(crate) trait Device: Send + Sync + Debug {
 pub(crate) trait Reservation: Send + Debug {
     fn base(&self) -> u64;
     fn bytes(&self) -> u64;
-    /// Takes physical memory, a multiple of the granule, without mapping it yet. At most one at a time.
-    fn create(&mut self, bytes: u64) -> Result<()>;
+    /// Takes physical memory, a multiple of the granule, without mapping it yet. At most one at a time. It is zeroed, but for
+    /// what the program has.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::HostMemory`] if the device's driver has no such memory of the host's;
+    /// [`Error::Registration`] if what the program has cannot be mapped a second time.
+    fn create(&mut self, bytes: u64, backing: Backing) -> Result<()>;
     /// Maps what [`create`](Self::create) took at this offset, for every device of the process.
     fn map_created(&mut self, at: u64) -> Result<()>;
     /// Gives back what [`create`](Self::create) took.

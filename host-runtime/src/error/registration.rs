@@ -1,8 +1,8 @@
-//! Why memory of the program's cannot be registered.
+//! Why memory of the program's cannot be registered, as local or as symmetric memory.
 
 use super::words::range;
 
-/// Memory of the program's that could not be registered as local memory of a PE. Fault: the program.
+/// Memory of the program's that could not be registered. Fault: the program.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("PE {pe} cannot register {}: {why}", range(*start, *bytes))]
 pub struct Registration {
@@ -73,6 +73,34 @@ pub enum Unregistrable {
         found: String,
         /// The PE's device.
         device: String,
+    },
+    /// It cannot be mapped at a second address, as a symmetric registration does.
+    #[error(
+        "it is {found}, and symmetric memory of the program's must be mapped a second time, which can be done with what cuMemCreate has made: allocate it so, or use alloc_uninit or alloc_host_zeroed"
+    )]
+    NotMappable {
+        /// What it is.
+        found: &'static str,
+    },
+    /// It is not all that was mapped there at once.
+    #[error(
+        "the driver has {start:#x}..{end:#x} mapped there, and a symmetric registration is of all that was mapped at once, whole pages of the heap: pass its start and its whole length"
+    )]
+    NotWhole {
+        /// First address of what is there.
+        start: u64,
+        /// The one after its last.
+        end: u64,
+    },
+    /// It was made without the handle type by which the PEs of the job share memory.
+    #[error(
+        "it was made with requestedHandleTypes {found:#x}, and the PEs share memory by {wanted}: pass that to cuMemCreate"
+    )]
+    NotShareable {
+        /// The handle types that it was made with.
+        found: u32,
+        /// The one that the job uses.
+        wanted: &'static str,
     },
     /// It was allocated in a context that is not the GPU's primary one.
     #[error(

@@ -88,7 +88,7 @@ pub(crate) struct Arrival {
     pub(crate) recovers_from: Option<Error>,
     /// What this PE has released and does not use any more; each of its allocations is named once.
     pub(crate) released: Vec<AllocationId>,
-    /// What it adds to an all_gather, or to a call over a team.
+    /// What it adds to an all_gather, to a call over a team, or to an allocation: where its memory is, if the program has it.
     pub(crate) data: Vec<u8>,
 }
 
@@ -105,7 +105,7 @@ impl Arrival {
 pub(crate) struct Agreed {
     /// What PEs have released since the last rendezvous that was agreed on.
     pub(crate) released: Arc<Vec<AllocationId>>,
-    /// What they brought to an all_gather, by PE, or to a call over a team, by the team's numbers.
+    /// What they brought, by PE, or to a call over a team, by the team's numbers.
     pub(crate) gathered: Arc<Vec<Vec<u8>>>,
     /// What the PE that came last has allocated for all.
     pub(crate) allocated: Option<Arc<Allocation>>,

@@ -1,6 +1,8 @@
 //! Kernels and set-ups that several test files use.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
+pub mod stub;
+
 use oxshmem::{Config, DeviceChoice, Error};
 use oxshmem_device::prelude::*;
 use std::time::Duration;

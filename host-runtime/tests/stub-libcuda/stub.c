@@ -14,7 +14,10 @@
 //   STUB_STUCK           unset      set: a stream never becomes idle after a launch
 //   STUB_POINTER         2 0 1000 0 what memory of the program's is: its type, GPU, context in hex, whether it is managed
 //   STUB_POINTER_BYTES   1048576    bytes of an allocation of the program's, which starts at the page that is asked for
-//   STUB_TRACE           unset      file to which function loads, launches, copies and unmappings are appended
+//   STUB_NUMA            -1         the host's NUMA node next to the GPUs; -1: the driver names none
+//   STUB_HOST_ERROR      0          what memory of the host for a heap is refused with
+//   STUB_TRACE           unset      file to which function loads, launches, copies, unmappings and
+//                                   access by the host are appended
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -68,6 +71,7 @@ Result cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 76: *value = (int)number("STUB_CAPABILITY", 90) % 10; break;
     case 128: *value = !!getenv("STUB_FABRIC"); break;
     case 97: *value = 227 * 1024; break;
+    case 134: *value = (int)number("STUB_NUMA", -1); break;
     case 41: case 95: case 102: case 115: *value = 1; break;
     default: return INVALID;
     }
@@ -86,9 +90,11 @@ Result cuCtxSetCurrent(void *context) { current = context; return OK; }
 Result cuCtxGetDevice(int *device) { *device = (int)((intptr_t)current - 0x1000); return OK; }
 
 struct Location { int type, id; };
-struct Properties { int type, handles; struct Location location; };
-// Device is -1 for memory of another process, which is counted there.
-struct Physical { uint64_t bytes; int device, references, file; };
+struct Properties { int type, handles; struct Location location; void *win32; unsigned char flags[8]; };
+struct Access { struct Location location; int flags; };
+// Device is -1 for memory of another process, which is counted there, and for the host's.
+struct Physical { uint64_t bytes; int device, references, file; struct Properties made; };
+enum { ON_DEVICE = 1, ON_HOST = 3 };
 
 Result cuMemGetAllocationGranularity(size_t *bytes, const struct Properties *p, int option) { (void)p, (void)option; *bytes = 2 << 20; return OK; }
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
@@ -107,12 +113,14 @@ Result cuMemAddressReserve(uint64_t *address, size_t bytes, size_t alignment, ui
 Result cuMemAddressFree(uint64_t address, size_t bytes) { return munmap((void *)address, bytes) ? INVALID : OK; }
 Result cuMemCreate(uint64_t *handle, size_t bytes, const struct Properties *p, uint64_t flags) {
     (void)flags;
-    int device = p->location.id;
+    int device = p->location.type == ON_DEVICE ? p->location.id : -1;
     if (p->handles == FABRIC) return NOT_PERMITTED;
-    if (used[device] + bytes > (uint64_t)number("STUB_MEMORY", 1 << 30)) return OUT_OF_MEMORY;
-    used[device] += bytes;
+    if (device < 0 && number("STUB_HOST_ERROR", OK)) return (Result)number("STUB_HOST_ERROR", OK);
+    if (device < 0 && (p->location.type != ON_HOST || p->location.id < 0)) return INVALID;
+    if (device >= 0 && used[device] + bytes > (uint64_t)number("STUB_MEMORY", 1 << 30)) return OUT_OF_MEMORY;
+    if (device >= 0) used[device] += bytes;
     struct Physical *physical = malloc(sizeof *physical);
-    *physical = (struct Physical){bytes, device, 1, memfd_create("stub GPU memory", MFD_CLOEXEC)};
+    *physical = (struct Physical){bytes, device, 1, memfd_create("stub GPU memory", MFD_CLOEXEC), *p};
     *handle = (uint64_t)physical;
     return ftruncate(physical->file, bytes) ? OUT_OF_MEMORY : OK;
 }
@@ -126,44 +134,60 @@ Result cuMemImportFromShareableHandle(uint64_t *handle, void *name, int type) {
     struct stat stat;
     if (type == FABRIC || fstat((int)(intptr_t)name, &stat)) return INVALID;
     struct Physical *physical = malloc(sizeof *physical);
-    *physical = (struct Physical){stat.st_size, -1, 1, dup((int)(intptr_t)name)};
+    *physical = (struct Physical){stat.st_size, -1, 1, dup((int)(intptr_t)name), {0}};
     *handle = (uint64_t)physical;
     return OK;
 }
-// What is mapped, and on whom it is counted.
-static struct { uint64_t address, bytes; int device; } mapping[256];
+// What is mapped. Memory lives as long as a handle or a mapping.
+static struct { uint64_t address, bytes; struct Physical *physical; } mapping[256];
 static int mappings;
+static int mapped_at(uint64_t at) {
+    for (int i = 0; i < mappings; i++)
+        if (at >= mapping[i].address && at - mapping[i].address < mapping[i].bytes) return i;
+    return -1;
+}
 Result cuMemRelease(uint64_t handle) {
     struct Physical *physical = (struct Physical *)handle;
-    if (physical->references == 1 && physical->device >= 0) used[physical->device] -= physical->bytes;
+    if (--physical->references) return OK;
+    if (physical->device >= 0) used[physical->device] -= physical->bytes;
     close(physical->file);
     free(physical);
+    return OK;
+}
+Result cuMemRetainAllocationHandle(uint64_t *handle, void *at) {
+    int i = mapped_at((uint64_t)at);
+    if (i < 0) return INVALID;
+    mapping[i].physical->references++;
+    *handle = (uint64_t)mapping[i].physical;
+    return OK;
+}
+Result cuMemGetAllocationPropertiesFromHandle(struct Properties *p, uint64_t handle) {
+    *p = ((struct Physical *)handle)->made;
     return OK;
 }
 Result cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t handle, uint64_t flags) {
     (void)offset, (void)flags;
     struct Physical *physical = (struct Physical *)handle;
     if (physical->bytes != bytes || mappings == 256) return INVALID;
-    physical->references++;
     void *at = mmap((void *)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, physical->file, 0);
     if (at == MAP_FAILED) return OUT_OF_MEMORY;
-    mapping[mappings].address = address, mapping[mappings].bytes = bytes, mapping[mappings++].device = physical->device;
+    physical->references++;
+    mapping[mappings].address = address, mapping[mappings].bytes = bytes, mapping[mappings++].physical = physical;
     return OK;
 }
-Result cuMemSetAccess(uint64_t address, size_t bytes, const void *descriptors, size_t count) {
-    (void)descriptors, (void)count;
+Result cuMemSetAccess(uint64_t address, size_t bytes, const struct Access *access, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (access[i].location.type == ON_HOST) trace("host access", (void *)(intptr_t)access[i].location.id);
     return mprotect((void *)address, bytes, PROT_READ | PROT_WRITE) ? INVALID : OK;
 }
 Result cuMemUnmap(uint64_t address, size_t bytes) {
-    for (int i = 0; i < mappings; i++) {
-        if (mapping[i].address != address || mapping[i].bytes != bytes) continue;
-        trace("unmap", (void *)address);
-        if (mapping[i].device >= 0) used[mapping[i].device] -= bytes;
-        mapping[i] = mapping[--mappings];
-        void *at = mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-        return at == MAP_FAILED ? INVALID : OK;
-    }
-    return INVALID; // not a whole mapping
+    int i = mapped_at(address);
+    if (i < 0 || mapping[i].address != address || mapping[i].bytes != bytes) return INVALID; // not a whole mapping
+    trace("unmap", (void *)address);
+    cuMemRelease((uint64_t)mapping[i].physical);
+    mapping[i] = mapping[--mappings];
+    void *at = mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return at == MAP_FAILED ? INVALID : OK;
 }
 
 // Memory of the program's.
@@ -174,14 +198,15 @@ Result cuPointerGetAttributes(unsigned count, int *attributes, void **to, uint64
     const char *text = getenv("STUB_POINTER");
     if (text && sscanf(text, "%u %d %lx %u", &kind, &device, &context, &managed) != 4) return INVALID;
     uint64_t page = 4096, bytes = number("STUB_POINTER_BYTES", 1 << 20);
+    int of = mapped_at(at);
     for (unsigned i = 0; i < count; i++) {
         switch (attributes[i]) {
         case 2: *(unsigned *)to[i] = kind; break;
         case 9: *(int *)to[i] = device; break;
         case 1: *(unsigned long *)to[i] = context; break;
         case 8: *(char *)to[i] = managed; break;
-        case 11: *(uint64_t *)to[i] = bytes ? at / page * page : 0; break;
-        case 12: *(size_t *)to[i] = bytes; break;
+        case 11: *(uint64_t *)to[i] = of >= 0 ? mapping[of].address : bytes ? at / page * page : 0; break;
+        case 12: *(size_t *)to[i] = of >= 0 ? mapping[of].bytes : bytes; break;
         default: return INVALID;
         }
     }

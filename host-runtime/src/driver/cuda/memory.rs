@@ -1,9 +1,10 @@
 //! Memory: heap segments by the driver's virtual memory management, host memory that kernels reach, and a pool
 //! of local memory whose frees wait for no kernel.
 
+use super::backing::{host_granule, retain, take_host};
 use super::check::{cu, is};
 use super::context::Context;
-use crate::driver::{Registered, Reservation, Shareable};
+use crate::driver::{Backing, Registered, Reservation, Shareable};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::{
     self, CUdevice, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags,
@@ -25,33 +26,40 @@ fn location(device: CUdevice) -> CUmemLocation {
 /// How memory is named to other processes.
 pub(super) type HandleType = CUmemAllocationHandleType;
 
-/// Plain device memory, exportable as a handle of this type.
-fn properties(device: CUdevice, handles: HandleType) -> CUmemAllocationProp {
+/// Pinned memory of a place, exportable as a handle of this type.
+pub(super) fn properties(location: CUmemLocation, handles: HandleType) -> CUmemAllocationProp {
     CUmemAllocationProp {
         type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
         requestedHandleTypes: handles,
-        location: location(device),
+        location,
         win32HandleMetaData: std::ptr::null_mut(),
         // SAFETY: a struct of integers, for which all zero is right.
         allocFlags: unsafe { std::mem::zeroed() },
     }
 }
 
-/// Bytes of which physical memory is a multiple.
+/// Bytes of which physical memory of a GPU's heap is a multiple, wherever it is.
 pub(super) fn granule(device: CUdevice, handles: HandleType) -> Result<u64> {
-    let (mut bytes, properties) = (0, properties(device, handles));
+    let of_device = granularity(&properties(location(device), handles))?;
+    // All are powers of two.
+    Ok(of_device.max(host_granule(device, handles).unwrap_or(0)).max(SMALLEST_GRANULE))
+}
+
+/// Bytes of which memory of these properties is a multiple.
+pub(super) fn granularity(properties: &CUmemAllocationProp) -> Result<u64> {
+    let mut bytes = 0;
     let minimum = CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
-    let doing = "asking for the granularity of GPU memory";
+    let doing = "asking for the granularity of memory";
     // SAFETY: `bytes` may be written, and the properties are complete.
-    unsafe { cu!(cuMemGetAllocationGranularity(&mut bytes, &properties, minimum), doing) }?;
-    Ok((bytes as u64).max(SMALLEST_GRANULE))
+    unsafe { cu!(cuMemGetAllocationGranularity(&mut bytes, properties, minimum), doing) }?;
+    Ok(bytes as u64)
 }
 
 /// Makes memory with handles of this type and exports it, to see whether that can be done.
 pub(super) fn try_handles(context: &Arc<Context>, handles: HandleType, bytes: u64) -> Result<()> {
     let devices: Arc<[CUdevice]> = Arc::new([context.device]);
     let mut segment = Segment::new(context.clone(), devices, handles, bytes, 0)?;
-    segment.create(bytes)?;
+    segment.create(bytes, Backing::Device)?;
     segment.export().map(drop)
 }
 
@@ -72,10 +80,18 @@ pub(super) struct Segment {
     /// Devices that may access it.
     devices: Arc<[CUdevice]>,
     handles: HandleType,
-    /// What was created and not mapped yet, with its size.
-    created: Option<(CUmemGenericAllocationHandle, u64)>,
+    created: Option<Created>,
     /// What is mapped: address and size.
     mapped: Vec<(CUdeviceptr, u64)>,
+}
+
+/// What was taken and not mapped yet.
+#[derive(Debug)]
+struct Created {
+    handle: CUmemGenericAllocationHandle,
+    bytes: u64,
+    /// Where it is, if that is the host, which is to access it too.
+    host: Option<CUmemLocation>,
 }
 
 impl Segment {
@@ -103,25 +119,24 @@ impl Reservation for Segment {
         self.bytes
     }
 
-    fn create(&mut self, bytes: u64) -> Result<()> {
+    fn create(&mut self, bytes: u64, backing: Backing) -> Result<()> {
         self.context.enter()?;
-        let (mut handle, properties) = (0, properties(self.context.device, self.handles));
-        // SAFETY: `handle` may be written, and the properties are complete.
-        let made = unsafe {
-            cu!(cuMemCreate(&mut handle, bytes as usize, &properties, 0), "allocating heap memory")
-        };
-        match made {
-            Ok(()) => {
-                self.created = Some((handle, bytes));
-                Ok(())
+        let (handle, host) = match backing {
+            Backing::Device => (take_device(self.context.device, self.handles, bytes)?, None),
+            Backing::Host => {
+                let (handle, host) = take_host(&self.context, self.handles, bytes)?;
+                (handle, Some(host))
             }
-            Err(error) if is(&error, CUresult::CUDA_ERROR_OUT_OF_MEMORY) => Err(out_of_memory(bytes)),
-            Err(error) => Err(error),
-        }
+            Backing::Existing { pe, address } => {
+                (retain(&self.context, self.handles, (pe, address), bytes)?, None)
+            }
+        };
+        self.created = Some(Created { handle, bytes, host });
+        Ok(())
     }
 
     fn map_created(&mut self, at: u64) -> Result<()> {
-        let Some((handle, bytes)) = self.created.take() else { return Ok(()) };
+        let Some(Created { handle, bytes, host }) = self.created.take() else { return Ok(()) };
         let address = self.base + at;
         // SAFETY: the range is inside the reservation and nothing is mapped there; the handle is live.
         let mapped = unsafe { cu!(cuMemMap(address, bytes as usize, 0, handle, 0), "mapping heap memory") };
@@ -133,15 +148,17 @@ impl Reservation for Segment {
         let access: Vec<CUmemAccessDesc> = self
             .devices
             .iter()
-            .map(|&device| CUmemAccessDesc { location: location(device), flags })
+            .map(|&device| location(device))
+            .chain(host)
+            .map(|location| CUmemAccessDesc { location, flags })
             .collect();
-        let doing = "letting the GPUs of this process access a heap";
+        let doing = "letting the GPUs and the host of this process access a heap";
         // SAFETY: a whole mapping, and as many descriptors as are passed.
         unsafe { cu!(cuMemSetAccess(address, bytes as usize, access.as_ptr(), access.len()), doing) }
     }
 
     fn drop_created(&mut self) {
-        if let Some((handle, _)) = self.created.take() {
+        if let Some(Created { handle, .. }) = self.created.take() {
             // SAFETY: a live handle that nothing maps, released once.
             let _ = unsafe { sys::cuMemRelease(handle) };
         }
@@ -151,7 +168,7 @@ impl Reservation for Segment {
         self.context.enter()?;
         let doing = "exporting heap memory";
         let nothing = || Error::Config { what: "heap memory was exported before it was taken".into() };
-        let (handle, _) = self.created.ok_or_else(nothing)?;
+        let handle = self.created.as_ref().ok_or_else(nothing)?.handle;
         if self.handles == HandleType::CU_MEM_HANDLE_TYPE_FABRIC {
             let mut name = [0u8; 64];
             let to = name.as_mut_ptr().cast::<c_void>();
@@ -189,7 +206,7 @@ impl Reservation for Segment {
                 unsafe { cu!(cuMemImportFromShareableHandle(&mut handle, name, of), doing) }?;
             }
         }
-        self.created = Some((handle, bytes));
+        self.created = Some(Created { handle, bytes, host: None });
         Ok(())
     }
 
@@ -370,6 +387,19 @@ impl Drop for Pool {
         let _ = self.context.enter();
         // SAFETY: made by `new`, destroyed once.
         let _ = unsafe { sys::cuMemPoolDestroy(self.pool) };
+    }
+}
+
+/// Takes memory of a GPU.
+fn take_device(device: CUdevice, handles: HandleType, bytes: u64) -> Result<CUmemGenericAllocationHandle> {
+    let (mut handle, properties) = (0, properties(location(device), handles));
+    // SAFETY: `handle` may be written, and the properties are complete.
+    let made =
+        unsafe { cu!(cuMemCreate(&mut handle, bytes as usize, &properties, 0), "allocating heap memory") };
+    match made {
+        Ok(()) => Ok(handle),
+        Err(error) if is(&error, CUresult::CUDA_ERROR_OUT_OF_MEMORY) => Err(out_of_memory(bytes)),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,6 +1,7 @@
 //! NVIDIA GPUs through the CUDA driver, by cudarc's `sys` alone: owned handles, every result checked, no call
 //! that is newer than the oldest accepted driver.
 
+mod backing;
 mod check;
 mod context;
 mod graph;

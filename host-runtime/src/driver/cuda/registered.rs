@@ -48,17 +48,17 @@ impl Registered for Owned {
 
 /// What the driver knows about an address. All zero if it knows nothing.
 #[derive(Debug, Default)]
-struct Found {
+pub(super) struct Found {
     kind: u32,
     device: i32,
     context: usize,
     managed: u64,
-    start: u64,
-    bytes: usize,
+    pub(super) start: u64,
+    pub(super) bytes: usize,
 }
 
 impl Found {
-    fn at(address: u64) -> Result<Self> {
+    pub(super) fn at(address: u64) -> Result<Self> {
         let mut found = Self::default();
         let mut attributes = [
             Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
@@ -86,7 +86,7 @@ impl Found {
     }
 
     /// The address after the allocation's last.
-    fn end(&self) -> Option<u64> {
+    pub(super) fn end(&self) -> Option<u64> {
         self.start.checked_add(self.bytes as u64)
     }
 

@@ -1,8 +1,8 @@
 //! Heap segments and host memory of the emulated machine.
 
 use super::{Registered, Reservation, Shareable, failed};
-use crate::driver::site;
-use crate::error::{Error, Result};
+use crate::driver::{Backing, site};
+use crate::error::{Error, Registration, Result, Unregistrable};
 use oxshmem_emulator as emu;
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -34,9 +34,16 @@ impl Reservation for Segment {
         self.inner.bytes()
     }
 
-    fn create(&mut self, bytes: u64) -> Result<()> {
-        self.created =
-            Some(self.device.create(bytes).map_err(|error| failed(error, "allocating heap memory"))?);
+    fn create(&mut self, bytes: u64, backing: Backing) -> Result<()> {
+        let physical = match backing {
+            Backing::Device => self.device.create(bytes),
+            Backing::Host => emu::Physical::of_host(bytes),
+            Backing::Existing { pe, address } => {
+                let why = Unregistrable::NotMappable { found: "memory of an emulated GPU's host" };
+                return Err(Error::Registration(Box::new(Registration { pe, start: address, bytes, why })));
+            }
+        };
+        self.created = Some(physical.map_err(|error| failed(error, "allocating heap memory"))?);
         Ok(())
     }
 

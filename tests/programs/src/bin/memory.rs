@@ -1,10 +1,11 @@
 //! Memory of every kind, on any device: a heap that grows and gives back, the program's own memory in kernels and host
-//! operations, pinned host memory on a stream. `memory [ELEMENTS]` prints one line, with `verified yes` if all is as it should
-//! be on every PE.
+//! operations, pinned host memory on a stream, symmetric memory that is the host's or, on CUDA, that the program has made.
+//! `memory [ELEMENTS]` prints two lines, each with `verified yes` if all is as it should be on every PE: the second is of
+//! symmetric memory that is not the device's own.
 
 use oxshmem::{LaunchConfig, Result, Shmem};
-use oxshmem_programs::kernels::registered::put_in_rounds;
-use oxshmem_programs::own_memory::OwnMemory;
+use oxshmem_programs::kernels::registered::{pass_on, put_in_rounds};
+use oxshmem_programs::own_memory::{Mappable, OwnMemory};
 
 /// How often each part is done.
 const ROUNDS: u32 = 3;
@@ -18,13 +19,26 @@ fn main() -> Result<()> {
             ok &= own_memory(&shmem, elements, round)?;
             ok &= host_memory(&shmem, elements, round)?;
         }
-        let ok = shmem.all_gather(&u32::from(ok))?.iter().all(|&ok| ok == 1);
-        if shmem.my_pe() == 0 {
-            let verdict = if ok { "yes" } else { "no" };
-            println!("memory  {}  {} PEs  verified {verdict}", shmem.device_name(), shmem.n_pes());
+        says(&shmem, "memory", ok)?;
+        let mut ok = true;
+        for round in 0..ROUNDS {
+            ok &= symmetric_in_the_hosts(&shmem, elements, round)?;
+            if !shmem.is_emulated() {
+                ok &= symmetric_of_the_programs(&shmem, elements, round)?;
+            }
         }
-        if ok { Ok(()) } else { Err(oxshmem::Error::other("a value is wrong")) }
+        says(&shmem, "memory with other backing", ok)
     })
+}
+
+/// Prints whether all is well on all PEs; it is an error if not.
+fn says(shmem: &Shmem, what: &str, ok: bool) -> Result<()> {
+    let ok = shmem.all_gather(&u32::from(ok))?.iter().all(|&ok| ok == 1);
+    if shmem.my_pe() == 0 {
+        let verdict = if ok { "yes" } else { "no" };
+        println!("{what}  {}  {} PEs  verified {verdict}", shmem.device_name(), shmem.n_pes());
+    }
+    if ok { Ok(()) } else { Err(oxshmem::Error::other("a value is wrong")) }
 }
 
 /// What element `i` of PE `pe` holds in this round.
@@ -87,4 +101,46 @@ fn host_memory(shmem: &Shmem, elements: usize, round: u32) -> Result<bool> {
     let ok = others && holds(&to.read()?, shmem.my_pe(), round);
     shmem.barrier_all()?;
     Ok(ok)
+}
+
+/// Kernels put from the host's memory into the next PE's, and the host finds it there; also behind memory of the device, and
+/// when that was freed.
+fn symmetric_in_the_hosts(shmem: &Shmem, elements: usize, round: u32) -> Result<bool> {
+    let (previous, next) = neighbours(shmem);
+    let own = shmem.alloc_host_from_fn(elements, |i| value(shmem.my_pe(), round, i))?;
+    let between = shmem.alloc_uninit::<u32>(elements)?;
+    let (inbox, ready) = (shmem.alloc_host_zeroed::<u32>(elements)?, shmem.alloc_signals(1)?);
+    shmem.free(between)?;
+    let shape = LaunchConfig::blocks(1).threads(256);
+    pass_on::launch(shmem, shape, &inbox, &own, ready.at(0))?;
+    shmem.barrier_all()?;
+    let Some(start) = inbox.host_ptr() else { return Ok(false) };
+    // SAFETY: all of a live vector, into which nobody puts between the two barriers.
+    let found = unsafe { std::slice::from_raw_parts(start.as_ptr(), elements) };
+    let came = holds(found, previous, round);
+    let mut back = vec![0; elements];
+    shmem.get(&mut back, &inbox, next)?;
+    let ok = came && holds(&back, shmem.my_pe(), round);
+    shmem.barrier_all()?;
+    shmem.free(own)?;
+    shmem.free(inbox)?;
+    Ok(ok)
+}
+
+/// Kernels put into memory that the next PE's program has made, which finds it there.
+fn symmetric_of_the_programs(shmem: &Shmem, elements: usize, round: u32) -> Result<bool> {
+    let (previous, _) = neighbours(shmem);
+    let made = Mappable::new(shmem, elements * size_of::<u32>())?;
+    // SAFETY: it is dropped after the registration's end, and nothing uses its own address before that.
+    let inbox = unsafe { shmem.buffer_register_symmetric(made.start(), elements)? };
+    let own = shmem.alloc_from_fn(elements, |i| value(shmem.my_pe(), round, i))?;
+    let ready = shmem.alloc_signals(1)?;
+    let shape = LaunchConfig::blocks(1).threads(256);
+    pass_on::launch(shmem, shape, &inbox, &own, ready.at(0))?;
+    shmem.barrier_all()?;
+    let there = holds(&inbox.read()?, previous, round);
+    shmem.free(inbox)?;
+    let mut found = vec![0; elements];
+    made.read(&mut found)?;
+    Ok(there && holds(&found, previous, round))
 }

@@ -1,4 +1,4 @@
-//! The kernels that use registered memory.
+//! The kernels that use registered memory, and symmetric memory that is not the device's own.
 
 use oxshmem_device::prelude::*;
 
@@ -27,4 +27,12 @@ pub fn put_in_rounds(
         block.wait_reached(ready, round);
         round += 1;
     }
+}
+
+/// Puts `source` into the next PE's `inbox`, and waits until the previous PE has put its own.
+#[nvshmem_kernel]
+pub fn pass_on(shmem: Collective, inbox: Sym<[u32]>, source: Sym<[u32]>, ready: Sym<Signal>) {
+    let block = shmem.block();
+    block.put_signal(inbox, source, ready, SignalOp::Set(1), shmem.next_pe());
+    block.wait_reached(ready, 1);
 }

@@ -110,14 +110,18 @@ fn child() {
             "grows" => {
                 // The heap grows twice, and the memory of the first part stays what it was.
                 let large = shmem.alloc_from_fn(3 << 20, |i| i as u32 ^ shmem.my_pe())?;
-                // The program's own calls of the driver mean the PE's GPU, whichever PE has led the growth.
-                let gpus: i32 = std::env::var("STUB_DEVICES").unwrap().parse().unwrap();
-                let mut gpu = -1;
-                // SAFETY: the stub writes one number.
-                let _ = unsafe { cudarc::driver::sys::cuCtxGetDevice(&mut gpu) };
-                assert_eq!(gpu, shmem.my_pe() as i32 % gpus);
                 assert_eq!(large.read()?[9999], 9999 ^ shmem.my_pe());
                 assert_eq!(shmem.all_gather(&u64::from(shmem.my_pe()))?, [0, 1]);
+            }
+            "context" => {
+                // The program's own calls of the driver mean the PE's GPU, whichever PE leads a growth or a shrinking.
+                for _ in 0..20 {
+                    shmem.free(shmem.alloc_uninit::<u32>(3 << 20)?)?;
+                    let mut gpu = -1;
+                    // SAFETY: the stub writes one number.
+                    let _ = unsafe { cudarc::driver::sys::cuCtxGetDevice(&mut gpu) };
+                    assert_eq!(gpu, shmem.my_pe() as i32);
+                }
             }
             "out of memory" => drop(shmem.alloc_zeroed::<u8>(1 << 30)?),
             "local out of memory" => drop(shmem.device_zeroed::<u8>(1 << 31)?),
@@ -323,9 +327,13 @@ fn gpus_that_cannot_reach_each_other() {
     let parts = ["Stub GPU (GPU 0) cannot access the memory of Stub GPU (GPU 1)", "CUDA_VISIBLE_DEVICES"];
     ends_with(&with("STUB_NO_PEER"), &parts);
     ends_with(&with("STUB_NO_ATOMICS"), &["cannot do atomics on the memory of Stub GPU (GPU 1)"]);
-    ends_with(&[&two[..], &[("CHILD_CASE", "grows")]].concat(), &["ok"]);
     // One PE uses one GPU, whatever there is.
     ends_with(&[("STUB_DEVICES", "2"), ("STUB_NO_PEER", "1")], &["ok"]);
+}
+
+#[test]
+fn a_pes_thread_is_in_its_gpus_context_after_collective_calls() {
+    ends_with(&[("STUB_DEVICES", "2"), ("CHILD_PES", "2"), ("CHILD_CASE", "context")], &["ok"]);
 }
 
 #[test]

@@ -21,13 +21,18 @@ fn run(replays: u64, deadline: u64) -> Result<()> {
 }
 
 /// Hardware queues for the streams of a GPU, unless the environment says how many: with fewer, PEs that share a GPU would hold
-/// each other's streams back (CUDA C++ Programming Guide, environment variables).
-const CONNECTIONS: (&str, &str) = ("CUDA_DEVICE_MAX_CONNECTIONS", "32");
+/// each other's streams back (CUDA C++ Programming Guide, environment variables). A process of one PE needs fewer, and under MPS
+/// four with 32 each are refused by one GPU.
+const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+
+fn connections() -> &'static str {
+    if std::env::var_os("OXSHMEM_WORLD_SIZE").is_some() { "16" } else { "32" }
+}
 
 fn main() -> ExitCode {
-    if std::env::var_os(CONNECTIONS.0).is_none() {
+    if std::env::var_os(CONNECTIONS).is_none() {
         // SAFETY: the program has no other thread yet.
-        unsafe { std::env::set_var(CONNECTIONS.0, CONNECTIONS.1) };
+        unsafe { std::env::set_var(CONNECTIONS, connections()) };
     }
     let numbers: Option<Vec<u64>> = std::env::args().skip(1).map(|text| text.parse().ok()).collect();
     let (replays, deadline) = match numbers.as_deref() {

@@ -190,8 +190,10 @@ fn body(shmem: &Shmem, row: Row) -> Result<()> {
         Point::End => {
             let met = call(shmem.barrier_all());
             make_ready();
-            if is_victim {
-                arm("end", me);
+            match row.what {
+                What::Stopped if is_victim => sleep_for_ever(),
+                _ if is_victim => arm("end", me),
+                _ => {}
             }
             met
         }

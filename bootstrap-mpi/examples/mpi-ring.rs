@@ -66,7 +66,9 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("mpi-ring: {error}");
+            // In one piece: other PEs may write at the same time.
+            let said = format!("mpi-ring: {error}");
+            eprintln!("{said}");
             ExitCode::FAILURE
         }
     }

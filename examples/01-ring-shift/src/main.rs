@@ -62,7 +62,9 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("ring-shift: {error}");
+            // In one piece: other PEs may write at the same time.
+            let said = format!("ring-shift: {error}");
+            eprintln!("{said}");
             ExitCode::FAILURE
         }
     }

@@ -172,7 +172,9 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("jacobi: {error}");
+            // In one piece: other PEs may write at the same time.
+            let said = format!("jacobi: {error}");
+            eprintln!("{said}");
             ExitCode::FAILURE
         }
     }

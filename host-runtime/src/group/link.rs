@@ -198,8 +198,9 @@ impl Link {
     /// As [`Rendezvous::fail`](super::Rendezvous::fail), for this PE.
     pub(super) fn fail(&self, failed: u32, error: Error) {
         self.lock().said = true;
-        self.send(&FromPe::Failed { failed, error: error.clone() });
-        self.failed_elsewhere(failed, error);
+        // Noted first: the server tells it to all, and what comes back has lost its type.
+        self.failed_elsewhere(failed, error.clone());
+        self.send(&FromPe::Failed { failed, error });
     }
 
     /// As [`Rendezvous::finish`](super::Rendezvous::finish), for this PE.

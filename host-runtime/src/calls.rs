@@ -14,6 +14,15 @@ use std::sync::Arc;
 
 /// One block of one thread.
 pub(crate) const ONE_THREAD: LaunchConfig = LaunchConfig::blocks(1).threads(1);
+/// Most threads of the block that moves data.
+const THREADS: u64 = 256;
+
+/// One block, whose threads move so much each if there are enough of them.
+pub(crate) fn block_for(all: u64, each: u64) -> LaunchConfig {
+    let threads = all.div_ceil(each).clamp(1, THREADS).next_multiple_of(32);
+    LaunchConfig::blocks(1).threads(threads as u32)
+}
+
 /// What a blocking operation brings back has this much room, in bytes.
 const RESULT_BYTES: u64 = 16;
 

@@ -9,7 +9,7 @@ use crate::registered::SourceVec;
 use crate::symmetric::SymVec;
 use bytemuck::Pod;
 use oxshmem_device::launch::{KernelParam, Named};
-use oxshmem_device::{Global, Sym};
+use oxshmem_device::{Global, Reach, Sym};
 use std::sync::Arc;
 
 /// A range of the symmetric heap that holds `T`, which a PE number says whose copy it is: a `&SymVec<T>`, or a handle to
@@ -187,23 +187,29 @@ impl Range<'_> {
 
     /// The same place as bytes of the heap, if it is on it and was checked.
     pub(crate) fn heap_bytes(&self) -> Option<Sym<[u8]>> {
-        match self.named {
-            Named::Symmetric { offset, bytes, tag } => {
-                let offset = if bytes == 0 { 0 } else { offset };
-                // SAFETY: the bytes of a handle that was checked to be live.
-                Some(unsafe { Sym::from_parts(offset, bytes, oxshmem_device::Reach::World) }.tagged(tag))
-            }
-            _ => None,
-        }
+        self.heap_words(0)
     }
 
     /// The same place as bytes of local memory, if it is there and was checked.
     pub(crate) fn local_bytes(&self) -> Option<Global<[u8]>> {
-        match self.named {
-            // SAFETY: as above.
-            Named::Local { address, bytes } => Some(unsafe { Global::from_parts(address, bytes) }),
-            _ => None,
-        }
+        self.local_words(0)
+    }
+
+    /// As [`heap_bytes`](Self::heap_bytes), in words of no higher alignment than its elements, from the one of number `at` on.
+    pub(crate) fn heap_words<U: Pod>(&self, at: u64) -> Option<Sym<[U]>> {
+        let Named::Symmetric { offset, bytes, tag } = self.named else { return None };
+        let word = size_of::<U>() as u64;
+        let offset = if bytes == 0 { 0 } else { offset + at * word };
+        // SAFETY: words of a handle that was checked to be live.
+        Some(unsafe { Sym::from_parts(offset, bytes / word - at, Reach::World) }.tagged(tag))
+    }
+
+    /// As [`heap_words`](Self::heap_words), of local memory.
+    pub(crate) fn local_words<U: Pod>(&self, at: u64) -> Option<Global<[U]>> {
+        let Named::Local { address, bytes } = self.named else { return None };
+        let word = size_of::<U>() as u64;
+        // SAFETY: as above.
+        Some(unsafe { Global::from_parts(address + at * word, bytes / word - at) })
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -242,6 +248,34 @@ impl Pe {
             _ => 0,
         })
     }
+}
+
+/// The PE whose copy an operation names, of its target or of its source; the other one is this PE's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Far {
+    Target(u32),
+    Source(u32),
+}
+
+impl Far {
+    pub(crate) fn pe(self) -> u32 {
+        match self {
+            Self::Target(pe) | Self::Source(pe) => pe,
+        }
+    }
+
+    /// Whose copies an operation of PE `me` takes, as target and as source.
+    pub(crate) fn pes(self, me: u32) -> (u32, u32) {
+        match self {
+            Self::Target(pe) => (pe, me),
+            Self::Source(pe) => (me, pe),
+        }
+    }
+}
+
+/// A range that is neither on the heap nor local, which no type makes.
+pub(crate) fn nowhere() -> Error {
+    Error::other("a range names no device memory")
 }
 
 /// Refuses lengths that differ.

@@ -1,18 +1,15 @@
 //! Strided operations: what both `iput` and `iget`, blocking and on a stream, check and launch. An element is moved as words of
 //! 1, 2, 4, 8 or 16 bytes, as wide as its alignment allows; one of several words takes a kernel for each, all of them strided.
 
-use crate::calls::{Calls, ONE_THREAD};
+use crate::calls::{Calls, ONE_THREAD, block_for};
 use crate::driver;
-use crate::error::{BadStride, Error, Result};
-use crate::memory::{OnDevice, OnHeap, Range};
+use crate::error::{BadStride, Result};
+use crate::memory::{Far, OnDevice, OnHeap, Range, nowhere};
 use crate::shmem::Shmem;
 use bytemuck::Pod;
-use oxshmem_device::launch::{LaunchConfig, Named};
-use oxshmem_device::{Global, Reach, Sym};
 use oxshmem_stream_kernels::{order, strided};
 
-/// Most threads of the block, and elements that one of them moves before another is worth it.
-const THREADS: u64 = 256;
+/// Elements that a thread of the block moves before another is worth it.
 const PER_THREAD: u64 = 4;
 
 /// Which elements: those of the target and of the source, `apart` from each other.
@@ -30,8 +27,7 @@ pub(crate) struct Strided<'a> {
     pub(crate) target: Range<'a>,
     pub(crate) source: Range<'a>,
     pub(crate) strides: Strides,
-    /// The PE whose copy the symmetric side is.
-    pub(crate) pe: u32,
+    pub(crate) far: Far,
 }
 
 /// # Strided access
@@ -70,8 +66,14 @@ impl Shmem {
         self.pe().settle()?;
         let strides = Strides { target: target_stride, source: source_stride, count };
         let calls = Calls::blocking(self.pe())?;
-        let strided = Strided { by: "iput", target: target.range(), source: source.range(), strides, pe };
-        strided.put::<T>(&calls)?;
+        let strided = Strided {
+            by: "iput",
+            target: target.range(),
+            source: source.range(),
+            strides,
+            far: Far::Target(pe),
+        };
+        strided.launch::<T>(&calls)?;
         order::quiet::launch(&calls, ONE_THREAD)?;
         calls.wait()
     }
@@ -95,101 +97,49 @@ impl Shmem {
         self.pe().settle()?;
         let strides = Strides { target: target_stride, source: source_stride, count };
         let calls = Calls::blocking(self.pe())?;
-        let strided = Strided { by: "iget", target: target.range(), source: source.range(), strides, pe };
-        strided.get::<T>(&calls)?;
+        let strided = Strided {
+            by: "iget",
+            target: target.range(),
+            source: source.range(),
+            strides,
+            far: Far::Source(pe),
+        };
+        strided.launch::<T>(&calls)?;
         calls.wait()
     }
 }
 
 impl Strided<'_> {
-    /// Launches a put.
-    pub(crate) fn put<T: Pod>(&self, calls: &Calls<'_>) -> Result<()> {
-        self.check(calls, (self.pe, calls.pe.me))?;
-        if self.is_nothing::<T>() {
+    /// Checks and launches it.
+    pub(crate) fn launch<T: Pod>(&self, calls: &Calls<'_>) -> Result<()> {
+        self.check(calls)?;
+        let Self { target, source, strides, far, .. } = self;
+        if strides.count == 0 || size_of::<T>() == 0 {
             return calls.look();
         }
-        let Self { target, source, pe, .. } = self;
+        let shape = block_for(strides.count, PER_THREAD);
         macro_rules! launch {
             ($ty:ty) => {
-                for piece in self.pieces::<T, $ty>() {
-                    let Strides { target: to, source: from, count } = piece.strides;
-                    let target = symmetric::<$ty>(target, piece.at).ok_or_else(nowhere)?;
-                    match (symmetric::<$ty>(source, piece.at), local::<$ty>(source, piece.at)) {
-                        (Some(source), _) => {
-                            strided::iput::<$ty>::launch(
-                                calls,
-                                self.shape(),
-                                target,
-                                source,
-                                to,
-                                from,
-                                count,
-                                *pe,
-                            )?;
+                for (at, Strides { target: to, source: from, count }) in self.words::<T, $ty>() {
+                    let on_heap = (target.heap_words::<$ty>(at), source.heap_words::<$ty>(at));
+                    // One of the two at most.
+                    let local = target.local_words(at).or(source.local_words(at));
+                    match (far, on_heap.0, on_heap.1, local) {
+                        (Far::Target(pe), Some(target), Some(source), _) => {
+                            strided::iput::<$ty>::launch(calls, shape, target, source, to, from, count, *pe)?
                         }
-                        (_, Some(source)) => {
+                        (Far::Target(pe), Some(target), _, Some(source)) => {
                             strided::iput_local::<$ty>::launch(
-                                calls,
-                                self.shape(),
-                                target,
-                                source,
-                                to,
-                                from,
-                                count,
-                                *pe,
-                            )?;
+                                calls, shape, target, source, to, from, count, *pe,
+                            )?
                         }
-                        _ => return Err(nowhere()),
-                    }
-                }
-            };
-        }
-        match align_of::<T>() {
-            1 => launch!(u8),
-            2 => launch!(u16),
-            4 => launch!(u32),
-            8 => launch!(u64),
-            _ => launch!(u128),
-        }
-        Ok(())
-    }
-
-    /// Launches a get.
-    pub(crate) fn get<T: Pod>(&self, calls: &Calls<'_>) -> Result<()> {
-        self.check(calls, (calls.pe.me, self.pe))?;
-        if self.is_nothing::<T>() {
-            return calls.look();
-        }
-        let Self { target, source, pe, .. } = self;
-        macro_rules! launch {
-            ($ty:ty) => {
-                for piece in self.pieces::<T, $ty>() {
-                    let Strides { target: to, source: from, count } = piece.strides;
-                    let source = symmetric::<$ty>(source, piece.at).ok_or_else(nowhere)?;
-                    match (symmetric::<$ty>(target, piece.at), local::<$ty>(target, piece.at)) {
-                        (Some(target), _) => {
-                            strided::iget::<$ty>::launch(
-                                calls,
-                                self.shape(),
-                                target,
-                                source,
-                                to,
-                                from,
-                                count,
-                                *pe,
-                            )?;
+                        (Far::Source(pe), Some(target), Some(source), _) => {
+                            strided::iget::<$ty>::launch(calls, shape, target, source, to, from, count, *pe)?
                         }
-                        (_, Some(target)) => {
+                        (Far::Source(pe), _, Some(source), Some(target)) => {
                             strided::iget_local::<$ty>::launch(
-                                calls,
-                                self.shape(),
-                                target,
-                                source,
-                                to,
-                                from,
-                                count,
-                                *pe,
-                            )?;
+                                calls, shape, target, source, to, from, count, *pe,
+                            )?
                         }
                         _ => return Err(nowhere()),
                     }
@@ -207,9 +157,10 @@ impl Strided<'_> {
     }
 
     /// Refuses what cannot be: the PE, ranges that are not there, elements that lie outside of them.
-    fn check(&self, calls: &Calls<'_>, (to_pe, from_pe): (u32, u32)) -> Result<()> {
-        let Self { by, target, source, strides, pe } = *self;
-        calls.pe.check_peer(by, pe)?;
+    fn check(&self, calls: &Calls<'_>) -> Result<()> {
+        let Self { by, target, source, strides, far } = *self;
+        let (to_pe, from_pe) = far.pes(calls.pe.me);
+        calls.pe.check_peer(by, far.pe())?;
         calls.pe.address(by, 0, &target, to_pe)?;
         calls.pe.address(by, 1, &source, from_pe)?;
         let Strides { target: to, source: from, count } = strides;
@@ -217,51 +168,14 @@ impl Strided<'_> {
         Ok(BadStride { by, side: "source", count, stride: from, len: source.len }.check()?)
     }
 
-    fn is_nothing<T>(&self) -> bool {
-        self.strides.count == 0 || size_of::<T>() == 0
-    }
-
-    fn shape(&self) -> LaunchConfig {
-        let threads = self.strides.count.div_ceil(PER_THREAD).clamp(1, THREADS).next_multiple_of(32);
-        LaunchConfig::blocks(1).threads(threads as u32)
-    }
-
-    /// An element `T` as words `U`, whose size divides its.
-    fn pieces<T, U>(&self) -> impl Iterator<Item = Piece> {
+    /// Each word `U` of an element `T`, by its number in the element, and how far apart the words of that number are, in words.
+    /// The size of a word divides the element's.
+    fn words<T, U>(&self) -> impl Iterator<Item = (u64, Strides)> {
         let words = (size_of::<T>() / size_of::<U>()) as u64;
         let Strides { target, source, count } = self.strides;
         // Of one element the strides take part in no address.
         let apart = |stride: u64| stride.saturating_mul(words);
         let strides = Strides { target: apart(target), source: apart(source), count };
-        (0..words).map(move |at| Piece { at, strides })
+        (0..words).map(move |at| (at, strides))
     }
-}
-
-/// A word of each element.
-struct Piece {
-    /// Its number in the element.
-    at: u64,
-    /// In words.
-    strides: Strides,
-}
-
-/// A range of the heap that was checked, from its word `at` on.
-fn symmetric<U: Pod>(range: &Range<'_>, at: u64) -> Option<Sym<[U]>> {
-    let Named::Symmetric { offset, bytes, tag } = range.named else { return None };
-    let word = size_of::<U>() as u64;
-    // SAFETY: words of a handle that was checked to be live, of no higher alignment than its elements.
-    Some(unsafe { Sym::from_parts(offset + at * word, bytes / word - at, Reach::World) }.tagged(tag))
-}
-
-/// Local memory that was checked, from its word `at` on.
-fn local<U: Pod>(range: &Range<'_>, at: u64) -> Option<Global<[U]>> {
-    let Named::Local { address, bytes } = range.named else { return None };
-    let word = size_of::<U>() as u64;
-    // SAFETY: as above.
-    Some(unsafe { Global::from_parts(address + at * word, bytes / word - at) })
-}
-
-/// A range that is neither on the heap nor local, which no type makes.
-pub(crate) fn nowhere() -> Error {
-    Error::other("a range names no device memory")
 }

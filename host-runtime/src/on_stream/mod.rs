@@ -18,15 +18,14 @@ mod meeting;
 mod strided;
 mod wait;
 
-use crate::calls::{Calls, ONE_THREAD};
+use crate::calls::{Calls, ONE_THREAD, block_for};
 use crate::driver;
 use crate::enqueue::enqueue;
 use crate::error::Result;
-use crate::memory::{OnDevice, OnHeap, Range, SourceOnDevice, moves, same_length};
+use crate::memory::{Far, OnDevice, OnHeap, Range, SourceOnDevice, moves, nowhere, same_length};
 use crate::shmem::Shmem;
 use crate::signal::{numbers, send};
 use crate::stream::Stream;
-use crate::strided::nowhere;
 use bytemuck::Pod;
 use oxshmem_device::launch::{KernelParam, LaunchConfig, Named};
 use oxshmem_device::{Cmp, Reach, Signal, SignalOp, Sym};
@@ -36,8 +35,7 @@ pub use wait::WaitsOnStream;
 /// Up to so many bytes are copied by a kernel. One block moves them in about the time that its launch takes (46 GB/s over
 /// NVLink, `perf/results/`), and the copy engine, which is faster beyond, starts no sooner than a kernel.
 const BY_KERNEL: u64 = 64 * 1024;
-/// Most threads of a copying block, and bytes that one of them moves before another is worth it.
-const THREADS: u32 = 256;
+/// Bytes that a thread of a copying block moves before another is worth it.
 const BYTES_PER_THREAD: u64 = 64;
 
 /// # Operations on a stream
@@ -255,13 +253,6 @@ impl Shmem {
     }
 }
 
-/// The PE whose copy an operation names, of its target or of its source; the other one is this PE's.
-#[derive(Clone, Copy)]
-enum Far {
-    Target(u32),
-    Source(u32),
-}
-
 /// A copy on a stream, checked.
 struct Copy<'a> {
     calls: Calls<'a>,
@@ -289,15 +280,11 @@ impl<'a> Copy<'a> {
         far: Far,
     ) -> Result<Self> {
         let me = shmem.pe();
-        let (to_pe, from_pe) = match far {
-            Far::Target(pe) => (pe, me.me),
-            Far::Source(pe) => (me.me, pe),
-        };
-        me.check_peer(by, to_pe.max(from_pe))?;
+        let (to_pe, from_pe) = far.pes(me.me);
+        me.check_peer(by, far.pe())?;
         let (to, from) = (me.address(by, 0, target, to_pe)?, me.address(by, 1, source, from_pe)?);
         same_length(by, target.len, source.len)?;
         let bytes = target.bytes();
-        let threads = bytes.div_ceil(BYTES_PER_THREAD).clamp(1, THREADS.into()).next_multiple_of(32) as u32;
         Ok(Self {
             calls: Calls::on(me, stream)?,
             by,
@@ -308,7 +295,7 @@ impl<'a> Copy<'a> {
             from,
             bytes,
             moves: moves(by, to, from, bytes)?,
-            shape: LaunchConfig::blocks(1).threads(threads),
+            shape: block_for(bytes, BYTES_PER_THREAD),
         })
     }
 

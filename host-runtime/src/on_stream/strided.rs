@@ -3,7 +3,7 @@
 use crate::calls::Calls;
 use crate::driver;
 use crate::error::Result;
-use crate::memory::{OnDevice, OnHeap};
+use crate::memory::{Far, OnDevice, OnHeap};
 use crate::shmem::Shmem;
 use crate::stream::Stream;
 use crate::strided::{Strided, Strides};
@@ -32,8 +32,14 @@ impl Shmem {
     ) -> Result<()> {
         driver::here();
         let strides = Strides { target: target_stride, source: source_stride, count };
-        let strided = Strided { by: "iput_on", target: target.range(), source: source.range(), strides, pe };
-        strided.put::<T>(&Calls::on(self.pe(), stream)?)
+        let strided = Strided {
+            by: "iput_on",
+            target: target.range(),
+            source: source.range(),
+            strides,
+            far: Far::Target(pe),
+        };
+        strided.launch::<T>(&Calls::on(self.pe(), stream)?)
     }
 
     /// Reads `count` elements of `source` on `pe`, each `source_stride` elements after the one before, into `target`, each
@@ -56,7 +62,13 @@ impl Shmem {
     ) -> Result<()> {
         driver::here();
         let strides = Strides { target: target_stride, source: source_stride, count };
-        let strided = Strided { by: "iget_on", target: target.range(), source: source.range(), strides, pe };
-        strided.get::<T>(&Calls::on(self.pe(), stream)?)
+        let strided = Strided {
+            by: "iget_on",
+            target: target.range(),
+            source: source.range(),
+            strides,
+            far: Far::Source(pe),
+        };
+        strided.launch::<T>(&Calls::on(self.pe(), stream)?)
     }
 }

@@ -4,11 +4,9 @@
 mod common;
 
 use common::*;
-use oxshmem::{CheckOptions, Error, Kind, LaunchConfig, Shmem, SymVec, UniqueId, check};
+use oxshmem::{CheckOptions, Error, Kind, LaunchConfig, Shmem, SymVec, check};
 use oxshmem_device::prelude::*;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::time::Duration;
 
 const MIB: usize = 1 << 20;
 /// Memory of each device.
@@ -255,27 +253,10 @@ fn child() {
     let mut words = order.splitn(3, ' ');
     let mut number = || words.next().unwrap().parse::<u32>().unwrap();
     let (rank, pes) = (number(), number());
-    let id = meet(Path::new(words.next().unwrap()), rank);
+    let id = again::meet(Path::new(words.next().unwrap()), rank);
     let session = config(1).unique_id(rank, pes, &id).init().unwrap();
     all(&session).unwrap();
     session.end().unwrap();
-}
-
-/// The unique id of the job, which its PE 0 writes to a file.
-fn meet(file: &Path, rank: u32) -> UniqueId {
-    if rank == 0 {
-        let (id, part) = (UniqueId::new().unwrap(), file.with_extension("part"));
-        std::fs::write(&part, id.to_string()).unwrap();
-        std::fs::rename(&part, file).unwrap();
-        return id;
-    }
-    for _ in 0..6000 {
-        if let Ok(text) = std::fs::read_to_string(file) {
-            return text.parse().unwrap();
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("PE 0 has made no id");
 }
 
 #[test]
@@ -284,16 +265,8 @@ fn processes_have_symmetric_memory_in_the_hosts() {
     std::fs::create_dir_all(&folder).unwrap();
     for pes in [2, 3] {
         let file = folder.join(pes.to_string());
-        let start = |rank: u32| {
-            let mut command = Command::new(std::env::current_exe().unwrap());
-            command.args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"]);
-            for variable in oxshmem::env::VARIABLES {
-                command.env_remove(variable.name);
-            }
-            command.env(CHILD, format!("{rank} {pes} {}", file.display())).spawn().unwrap()
-        };
-        let mut children: Vec<Child> = (0..pes).map(start).collect();
-        let ended: Vec<bool> = children.iter_mut().map(|child| child.wait().unwrap().success()).collect();
+        let order = |rank: u32| format!("{rank} {pes} {}", file.display());
+        let ended = again::all(CHILD, (0..pes).map(order));
         assert_eq!(ended, vec![true; pes as usize]);
     }
     std::fs::remove_dir_all(&folder).unwrap();

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::again::again;
 use common::says;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
@@ -47,11 +48,7 @@ fn run_child(environment: &[(&str, &str)]) -> (String, String) {
 }
 
 fn run(child: &str, environment: &[(&str, &str)]) -> (String, String) {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", child, "--ignored", "--nocapture", "--test-threads=1"]);
-    for variable in oxshmem::env::VARIABLES {
-        command.env_remove(variable.name);
-    }
+    let mut command = again(child);
     let Output { stdout, stderr, .. } = command.envs(environment.iter().copied()).output().unwrap();
     (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }

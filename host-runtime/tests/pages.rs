@@ -4,10 +4,8 @@
 mod common;
 
 use common::*;
-use oxshmem::{Config, Error, Session, Shmem, SymVec, UniqueId};
+use oxshmem::{Config, Error, Session, Shmem, SymVec};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::time::Duration;
 
 const MIB: usize = 1 << 20;
 /// Memory of each device.
@@ -138,7 +136,7 @@ fn child() {
     let (rank, folder) = order.split_once(' ').unwrap();
     let rank = rank.parse().unwrap();
     let join = |number: usize, pes: u32, config: Config| -> Session {
-        let id = meet(Path::new(folder), rank, number);
+        let id = again::meet(&Path::new(folder).join(number.to_string()), rank);
         config.unique_id(rank, pes, &id).init().unwrap()
     };
     for (number, (pes, limit)) in JOBS.into_iter().enumerate() {
@@ -155,38 +153,11 @@ fn child() {
     session.end().unwrap();
 }
 
-/// The unique id of a job, which its PE 0 writes to a file.
-fn meet(folder: &Path, rank: u32, number: usize) -> UniqueId {
-    let (file, part) = (folder.join(number.to_string()), folder.join(format!("{number}.part")));
-    if rank == 0 {
-        let id = UniqueId::new().unwrap();
-        std::fs::write(&part, id.to_string()).unwrap();
-        std::fs::rename(&part, &file).unwrap();
-        return id;
-    }
-    for _ in 0..6000 {
-        if let Ok(text) = std::fs::read_to_string(&file) {
-            return text.parse().unwrap();
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("PE 0 has made no id of job {number}");
-}
-
 #[test]
 fn processes_give_memory_back_and_join_jobs_of_other_sizes() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("pages-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let start = |rank: u32| {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"]);
-        for variable in oxshmem::env::VARIABLES {
-            command.env_remove(variable.name);
-        }
-        command.env(CHILD, format!("{rank} {}", folder.display())).spawn().unwrap()
-    };
-    let mut children: Vec<Child> = (0..3).map(start).collect();
-    let ended: Vec<bool> = children.iter_mut().map(|child| child.wait().unwrap().success()).collect();
+    let ended = again::all(CHILD, (0..3).map(|rank| format!("{rank} {}", folder.display())));
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(ended, [true; 3]);
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::stub::{ends_with, folder, run_child, stub};
+use common::stub::{ends_with, folder, processes};
 use common::*;
 use cudarc::driver::sys;
 use oxshmem::{Config, DeviceChoice, Shmem, SymVec};
@@ -173,28 +173,6 @@ fn child() {
         Ok(pes) => println!("RESULT ok {}", pes.len()),
         Err(error) => println!("RESULT {error}"),
     }
-}
-
-/// Two PEs as processes: what each says.
-fn processes(case: &'static str, devices: &'static str) -> [String; 2] {
-    let job = format!("{} {case} {devices}", std::process::id());
-    let child = |rank: &'static str| {
-        let job = job.clone();
-        std::thread::spawn(move || {
-            let environment = [
-                ("RANK", rank),
-                ("WORLD_SIZE", "2"),
-                ("LOCAL_RANK", rank),
-                ("MASTER_ADDR", "127.0.0.1"),
-                ("MASTER_PORT", "1"),
-                ("TORCHELASTIC_RUN_ID", &job),
-                ("STUB_DEVICES", devices),
-                ("CHILD_CASE", case),
-            ];
-            run_child(stub(), &environment)
-        })
-    };
-    ["0", "1"].map(child).map(|child| child.join().unwrap())
 }
 
 #[test]

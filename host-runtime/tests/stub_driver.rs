@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::stub::{ends_with, folder, run_child, stub};
+use common::stub::{ends_with, folder, processes, run_child};
 use common::*;
 use oxshmem::{Config, DeviceChoice, Handles, LaunchConfig};
 use oxshmem_device::abi::ContextAbi;
@@ -243,30 +243,12 @@ fn a_graph_is_recorded_on_a_stream_that_nobody_asks_and_every_one_is_destroyed()
 
 #[test]
 fn processes_share_heaps_by_the_drivers_descriptors() {
-    let job = std::process::id().to_string();
     for (case, devices, says) in [
         ("grows", "1", "ok [\"Stub GPU\"]"),
         ("grows", "2", "ok [\"Stub GPU\"]"),
         ("out of memory", "1", "out of memory"),
     ] {
-        let child = |rank: &'static str| {
-            let run_id = format!("{job} {case} {devices}");
-            std::thread::spawn(move || {
-                let environment = [
-                    ("RANK", rank),
-                    ("WORLD_SIZE", "2"),
-                    ("LOCAL_RANK", rank),
-                    ("MASTER_ADDR", "127.0.0.1"),
-                    ("MASTER_PORT", "1"),
-                    ("TORCHELASTIC_RUN_ID", &run_id),
-                    ("STUB_DEVICES", devices),
-                    ("CHILD_CASE", case),
-                ];
-                run_child(stub(), &environment)
-            })
-        };
-        for child in ["0", "1"].map(child) {
-            let said = child.join().unwrap();
+        for said in processes(case, devices) {
             assert!(said.contains(says), "{case}: {said}");
         }
     }

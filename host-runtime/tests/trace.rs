@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::again::again;
 use common::says;
 use oxshmem::Shmem;
 use oxshmem_device::prelude::*;
@@ -130,11 +131,7 @@ impl Drop for Folder {
 }
 
 fn command(what: &str, variables: &[(&str, &str)], file: Option<&Path>) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"]);
-    for variable in oxshmem::env::VARIABLES {
-        command.env_remove(variable.name);
-    }
+    let mut command = again("child");
     command.env("TRACED", what).env("OXSHMEM_DEVICE", "emulated").env("OXSHMEM_HEAP", "16M");
     command.envs(file.map(|file| ("OXSHMEM_TRACE", file))).envs(variables.iter().copied());
     command

@@ -2,10 +2,11 @@
 
 mod common;
 
+use common::again::again;
 use common::says;
 use oxshmem::{Config, UniqueId};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// What a child does: `RANK SIZE WHAT`. It makes an id, or reads one, and says what became of its job.
 #[test]
@@ -62,11 +63,7 @@ struct One {
 
 impl One {
     fn start(rank: u32, size: u32, what: &str, variables: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"]);
-        for variable in oxshmem::env::VARIABLES {
-            command.env_remove(variable.name);
-        }
+        let mut command = again("child");
         command.env("UNIQUE_ID_CHILD", format!("{rank} {size} {what}")).env("OXSHMEM_DEVICE", "emulated");
         command.env("OXSHMEM_HEAP", "16M").envs(variables.iter().copied());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

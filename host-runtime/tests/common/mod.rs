@@ -1,6 +1,7 @@
 //! Kernels and set-ups that several test files use.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
+pub mod again;
 pub mod stub;
 
 use oxshmem::{Config, DeviceChoice, Error};

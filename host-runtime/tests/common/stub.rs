@@ -50,3 +50,25 @@ pub fn run_child(folder: &Path, environment: &[(&str, &str)]) -> String {
 pub fn ends_with(environment: &[(&str, &str)], parts: &[&str]) {
     says(run_child(stub(), environment), parts);
 }
+
+/// Two PEs as processes: what each says.
+pub fn processes(case: &'static str, devices: &'static str) -> [String; 2] {
+    let job = format!("{} {case} {devices}", std::process::id());
+    let child = |rank: &'static str| {
+        let job = job.clone();
+        std::thread::spawn(move || {
+            let environment = [
+                ("RANK", rank),
+                ("WORLD_SIZE", "2"),
+                ("LOCAL_RANK", rank),
+                ("MASTER_ADDR", "127.0.0.1"),
+                ("MASTER_PORT", "1"),
+                ("TORCHELASTIC_RUN_ID", &job),
+                ("STUB_DEVICES", devices),
+                ("CHILD_CASE", case),
+            ];
+            run_child(stub(), &environment)
+        })
+    };
+    ["0", "1"].map(child).map(|child| child.join().unwrap())
+}

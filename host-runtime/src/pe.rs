@@ -47,7 +47,8 @@ pub(crate) struct Pe {
 }
 
 impl Pe {
-    /// Prepares a PE of this process: its streams, and what it keeps for `trace`. Its control area is not ready yet, and its table of teams is not written.
+    /// Prepares a PE of this process: its streams, and what it keeps for `trace`. Its control area is not ready yet, and its
+    /// table of teams is not written.
     pub(crate) fn new(job: &Arc<Job>, me: u32, trace: Option<&TraceFile>) -> Result<Arc<Self>> {
         let elsewhere = || Error::Config { what: format!("PE {me} does not belong to this process") };
         let device = job.device_of_pe.get(me as usize).cloned().flatten().ok_or_else(elsewhere)?;
@@ -383,13 +384,19 @@ impl Pe {
         trace!(target: debug::GROUP, pe = self.me, call = ?arrival.call, "comes to a collective call");
         let members = arrival.members.clone();
         driver::arrives(&members, arrival.trouble.is_none() && arrival.call.completes());
-        let what = arrival.call.clone();
-        let meet = || job.group.meet(self.me, arrival, Box::new(lead));
-        let agreed = self.traced(|| What::named(what.to_string()), meet);
-        driver::back();
-        let agreed = agreed?;
-        driver::leaves(&members);
-        Ok(agreed)
+        let call = arrival.call.clone();
+        let meet = || {
+            let agreed = job.group.meet(self.me, arrival, Box::new(lead));
+            driver::back();
+            let agreed = agreed?;
+            driver::leaves(&members);
+            // Poison that came while this PE waited.
+            match self.trouble().filter(|_| call.is_barrier()) {
+                Some(error) => Err(error),
+                None => Ok(agreed),
+            }
+        };
+        self.traced(|| What::named(call.to_string()), meet)
     }
 
     /// Looks at every busy stream once, so that what it used can be given back.

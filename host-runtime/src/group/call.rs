@@ -37,6 +37,8 @@ pub(crate) enum Call {
 /// Calls over the PEs of a team to which each comes when all that it has launched is over.
 pub(crate) const TEAM_BARRIER: &str = "team_barrier";
 pub(crate) const TEAM_DESTROY: &str = "team_destroy";
+/// A call over the PEs of a team that waits for nothing but their coming.
+pub(crate) const TEAM_SYNC: &str = "team_sync";
 
 impl Call {
     /// Whether a PE comes to it when all that it has launched is over, so that it covers that.
@@ -44,6 +46,15 @@ impl Call {
         match self {
             Self::BarrierAll | Self::Free(_) | Self::RecoverDrained => true,
             Self::Team { what, .. } => [TEAM_BARRIER, TEAM_DESTROY].contains(what),
+            _ => false,
+        }
+    }
+
+    /// Whether a PE leaves it with an error if something has failed meanwhile, though all have come.
+    pub(crate) fn is_barrier(&self) -> bool {
+        match self {
+            Self::BarrierAll => true,
+            Self::Team { what, .. } => [TEAM_BARRIER, TEAM_SYNC].contains(what),
             _ => false,
         }
     }

@@ -21,7 +21,7 @@ mod service;
 mod tests;
 mod watch;
 
-pub(crate) use call::{Agreed, Arrival, Call, TEAM_BARRIER, TEAM_DESTROY};
+pub(crate) use call::{Agreed, Arrival, Call, TEAM_BARRIER, TEAM_DESTROY, TEAM_SYNC};
 pub(crate) use link::Link;
 pub(crate) use message::{DeviceFacts, FromPe, GATHERED, Hello, Peer, RELEASED, Ready, ToPe, Welcome};
 pub(crate) use rendezvous::Rendezvous;

@@ -24,7 +24,7 @@ mod tests;
 use crate::driver;
 use crate::error::{Error, Result};
 use crate::formed::Formed;
-use crate::group::{TEAM_BARRIER, TEAM_DESTROY as DESTROY};
+use crate::group::{TEAM_BARRIER, TEAM_DESTROY as DESTROY, TEAM_SYNC};
 use crate::pe::Pe;
 use crate::shmem::Shmem;
 use bring::Brought;
@@ -33,8 +33,6 @@ use oxshmem_device::abi::teams;
 use oxshmem_device::launch::Arg;
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
-
-const SYNC: &str = "team_sync";
 
 /// A team that this PE belongs to. Passed to a launch, it is the kernel's [`Team`](oxshmem_device::Team).
 ///
@@ -132,16 +130,14 @@ impl Shmem {
     #[track_caller]
     pub fn team_sync(&self, team: &Team) -> Result<()> {
         driver::here();
-        self.team_meet(SYNC, team, self.pe().trouble())
+        self.team_meet(TEAM_SYNC, team, self.pe().trouble())
     }
 
     fn team_meet(&self, call: &'static str, team: &Team, trouble: Option<Error>) -> Result<()> {
         team.check_owner(self, call)?;
         let (pe, formed) = (self.pe(), &team.formed);
         let brought = Brought { team: formed.handle.to_bits(), arguments: [0; 3], count: 0, free: 0 };
-        bring::meet(pe, (call, &[]), &formed.pes, brought, trouble)?;
-        // Poison that came while this PE waited.
-        pe.trouble().map_or(Ok(()), Err)
+        bring::meet(pe, (call, &[]), &formed.pes, brought, trouble).map(drop)
     }
 }
 

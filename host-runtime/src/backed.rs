@@ -2,9 +2,8 @@
 //! the heap by itself, so that kernels find it as all else: at the same offset in every PE's segment.
 
 use crate::driver::{self, Backing};
-use crate::error::{Error, Registration, Result, Unregistrable};
+use crate::error::Result;
 use crate::group::Call;
-use crate::registered::check_range;
 use crate::shmem::Shmem;
 use crate::symmetric::{Element, SymVec};
 use bytemuck::Pod;
@@ -39,7 +38,7 @@ impl Shmem {
     /// ```
     ///
     /// # Errors
-    /// As [`alloc_zeroed`](Self::alloc_zeroed); [`Error::HostMemory`] if the driver of a PE's GPU has no such memory.
+    /// As [`alloc_zeroed`](Self::alloc_zeroed); [`Error::HostMemory`](crate::Error::HostMemory) if the driver of a PE's GPU has no such memory.
     #[track_caller]
     pub fn alloc_host_zeroed<T: Pod>(&self, len: usize) -> Result<SymVec<T>> {
         driver::here();
@@ -70,7 +69,7 @@ impl Shmem {
     /// `CU_MEM_HANDLE_TYPE_FABRIC` with `OXSHMEM_HANDLES=fabric`. Emulated GPUs have no such memory.
     ///
     /// # Errors
-    /// [`Error::Registration`] on the PE whose memory it is not, and an error that names the PE on the others; as
+    /// [`Error::Registration`](crate::Error::Registration) on the PE whose memory it is not, and an error that names the PE on the others; as
     /// [`alloc_zeroed`](Self::alloc_zeroed). The heap is as before then.
     ///
     /// # Safety
@@ -81,28 +80,13 @@ impl Shmem {
     pub unsafe fn buffer_register_symmetric<T: Pod>(&self, memory: *mut T, len: usize) -> Result<SymVec<T>> {
         driver::here();
         let (pe, start) = (self.pe(), memory.expose_provenance() as u64);
-        let how = "buffer_register_symmetric";
+        let (how, backing) = ("buffer_register_symmetric", Backing::Existing { pe: pe.me, address: start });
         let Some(bytes) = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0) else {
             // No memory is used; of a length that overflows all PEs have the error.
-            return self
-                .alloc_backed(how, Ok(Backing::Existing { pe: pe.me, address: start }), len, |_| Ok(()));
+            return self.alloc_backed(how, Ok(backing), len, |_| Ok(()));
         };
-        let bytes = bytes as u64;
-        let refuse = |why| Error::Registration(Box::new(Registration { pe: pe.me, start, bytes, why }));
-        let claim = check_range::<T>(start, bytes)
-            .and_then(|end| pe.apart(start, end).map(|()| end))
-            .and_then(|end| {
-                let claimed = pe.job.claims.claim(start, end, pe.me);
-                claimed.map_err(|(start, end, pe)| Unregistrable::Overlaps {
-                    start,
-                    end,
-                    what: "registered memory",
-                    pe,
-                })
-            })
-            .map_err(refuse);
-        let (claim, backing) = match claim {
-            Ok(claim) => (Some(claim), Ok(Backing::Existing { pe: pe.me, address: start })),
+        let (claim, backing) = match pe.claim::<T>(start, bytes as u64) {
+            Ok(claim) => (Some(claim), Ok(backing)),
             Err(error) => (None, Err(error)),
         };
         let mut vector = self.alloc_backed(how, backing, len, |_| Ok(()))?;

@@ -1,5 +1,6 @@
 //! Registration: device memory that the program has allocated by other means, used as local memory of a PE.
 
+use crate::claims::Claim;
 use crate::driver;
 use crate::error::{Error, Registration, Result, Unregistrable};
 use crate::foreign::{Foreign, Owner};
@@ -129,13 +130,7 @@ impl Shmem {
         if bytes == 0 {
             return Ok(DeviceVec::over(pe, 0, len));
         }
-        let refuse = |why| Error::Registration(Box::new(Registration { pe: pe.me, start, bytes, why }));
-        let end = check_range::<T>(start, bytes)
-            .and_then(|end| pe.apart(start, end).map(|()| end))
-            .map_err(refuse)?;
-        let registered =
-            |(start, end, pe)| refuse(Unregistrable::Overlaps { start, end, what: "registered memory", pe });
-        let claim = pe.job.claims.claim(start, end, pe.me).map_err(registered)?;
+        let claim = pe.claim::<T>(start, bytes)?;
         // SAFETY: the caller's promise: the owner is dropped after what this returns.
         let memory = unsafe { pe.device.register_local(pe.me, start, bytes) }?;
         pe.lock().insert_foreign(start, bytes, Foreign::Registered { memory, claim, owner });
@@ -144,7 +139,7 @@ impl Shmem {
 }
 
 /// The address after the last.
-pub(crate) fn check_range<T>(start: u64, bytes: u64) -> Result<u64, Unregistrable> {
+fn check_range<T>(start: u64, bytes: u64) -> Result<u64, Unregistrable> {
     let align = align_of::<T>() as u64;
     match start.checked_add(bytes) {
         _ if start == 0 => Err(Unregistrable::Null),
@@ -155,8 +150,18 @@ pub(crate) fn check_range<T>(start: u64, bytes: u64) -> Result<u64, Unregistrabl
 }
 
 impl Pe {
+    /// Takes a range of the program's memory that holds `T` and is in no other use, until what this returns is dropped.
+    pub(crate) fn claim<T>(&self, start: u64, bytes: u64) -> Result<Claim> {
+        let registered =
+            |(start, end, pe)| Unregistrable::Overlaps { start, end, what: "registered memory", pe };
+        check_range::<T>(start, bytes)
+            .and_then(|end| self.apart(start, end).map(|()| end))
+            .and_then(|end| self.job.claims.claim(start, end, self.me).map_err(registered))
+            .map_err(|why| Error::Registration(Box::new(Registration { pe: self.me, start, bytes, why })))
+    }
+
     /// Whether addresses touch neither a heap nor local memory of this PE.
-    pub(crate) fn apart(&self, start: u64, end: u64) -> Result<(), Unregistrable> {
+    fn apart(&self, start: u64, end: u64) -> Result<(), Unregistrable> {
         let reserved = self.job.heap().space().reserved();
         for (pe, &base) in (0..).zip(&self.job.bases) {
             if start < base.saturating_add(reserved) && base < end {

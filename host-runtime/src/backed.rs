@@ -38,7 +38,8 @@ impl Shmem {
     /// ```
     ///
     /// # Errors
-    /// As [`alloc_zeroed`](Self::alloc_zeroed); [`Error::HostMemory`](crate::Error::HostMemory) if the driver of a PE's GPU has no such memory.
+    /// As [`alloc_zeroed`](Self::alloc_zeroed); [`Error::HostMemory`](crate::Error::HostMemory) if the driver of a PE's GPU has
+    /// no such memory.
     #[track_caller]
     pub fn alloc_host_zeroed<T: Pod>(&self, len: usize) -> Result<SymVec<T>> {
         driver::here();
@@ -69,8 +70,8 @@ impl Shmem {
     /// `CU_MEM_HANDLE_TYPE_FABRIC` with `OXSHMEM_HANDLES=fabric`. Emulated GPUs have no such memory.
     ///
     /// # Errors
-    /// [`Error::Registration`](crate::Error::Registration) on the PE whose memory it is not, and an error that names the PE on the others; as
-    /// [`alloc_zeroed`](Self::alloc_zeroed). The heap is as before then.
+    /// [`Error::Registration`](crate::Error::Registration) on the PE whose memory it is not, and an error that names the PE on
+    /// the others; as [`alloc_zeroed`](Self::alloc_zeroed). The heap is as before then.
     ///
     /// # Safety
     /// The memory stays allocated and mapped until [`free`](Self::free) has returned `Ok`, or the run is over. Kernels that

@@ -51,7 +51,8 @@ impl Shmem {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Strides`] for a stride of 0, or elements that lie outside of a range; those of [`put`](Self::put).
+    /// [`Error::Strides`](crate::Error::Strides) for a stride of 0, or elements that lie outside of a range; those of
+    /// [`put`](Self::put).
     #[track_caller]
     pub fn iput<T: Pod>(
         &self,

@@ -4,7 +4,7 @@
 use crate::calls::{Calls, ONE_THREAD, block_for};
 use crate::driver;
 use crate::error::{BadStride, Result};
-use crate::memory::{Far, OnDevice, OnHeap, Range, nowhere};
+use crate::memory::{Far, OnDevice, OnHeap, Range, SourceOnDevice, nowhere};
 use crate::shmem::Shmem;
 use bytemuck::Pod;
 use oxshmem_stream_kernels::{order, strided};
@@ -57,7 +57,7 @@ impl Shmem {
     pub fn iput<T: Pod>(
         &self,
         target: impl OnHeap<T>,
-        source: impl OnDevice<T>,
+        source: impl SourceOnDevice<T>,
         target_stride: u64,
         source_stride: u64,
         count: u64,

@@ -139,3 +139,22 @@ fn what_does_not_lie_there_is_refused_and_nothing_is_moved() {
         })
         .unwrap();
 }
+
+#[test]
+fn memory_that_is_only_read_is_a_source() {
+    let sources = [[7u32, 0, 8, 9], [1, 2, 3, 4]];
+    emulated(2)
+        .run(|shmem| {
+            let (other, inbox) = (1 - shmem.my_pe(), shmem.alloc_zeroed::<u32>(6)?);
+            // SAFETY: it is the test's, which outlives the run, and nobody writes it.
+            let source =
+                unsafe { shmem.buffer_register_source(sources[shmem.my_pe() as usize].as_ptr(), 4, ())? };
+            shmem.iput(&inbox, &source, 1, 2, 2, other)?;
+            shmem.iput_on(&shmem.stream()?, inbox.slice(3, 3), &source, 2, 3, 2, other)?;
+            shmem.barrier_all()?;
+            let expected = [[1, 3, 0, 1, 0, 4], [7, 8, 0, 7, 0, 9]];
+            assert_eq!(inbox.read()?, expected[shmem.my_pe() as usize]);
+            shmem.buffer_unregister(source)
+        })
+        .unwrap();
+}

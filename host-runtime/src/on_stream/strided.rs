@@ -3,7 +3,7 @@
 use crate::calls::Calls;
 use crate::driver;
 use crate::error::Result;
-use crate::memory::{Far, OnDevice, OnHeap};
+use crate::memory::{Far, OnDevice, OnHeap, SourceOnDevice};
 use crate::shmem::Shmem;
 use crate::stream::Stream;
 use crate::strided::{Strided, Strides};
@@ -24,7 +24,7 @@ impl Shmem {
         &self,
         stream: &Stream,
         target: impl OnHeap<T>,
-        source: impl OnDevice<T>,
+        source: impl SourceOnDevice<T>,
         target_stride: u64,
         source_stride: u64,
         count: u64,

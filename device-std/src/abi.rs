@@ -1,11 +1,12 @@
 //! The layouts that host and device share: the launch context, the control area at the start of every
 //! symmetric heap segment, the table of teams, and the error record. Nothing here has behaviour.
 //!
-//! [`trace`] has those of traced kernels.
+//! [`trace`] has those of traced kernels, [`collective`] what collective operations keep in the heaps.
 //!
 //! A change of a layout changes the number in the name of the section in which modules register (launch.rs), so
 //! that a program never finds kernels that were built against another one.
 
+pub mod collective;
 pub mod trace;
 
 /// The launch context: the first parameter of every kernel, passed by value in the constant bank.
@@ -95,7 +96,7 @@ pub mod teams {
         TeamAbi { my_pe: NO_MEMBER, n_pes: 0, start: 0, stride: 1, list: 0, handle: NONE as u64 };
 }
 
-/// The control area: the first [`BYTES`](control::BYTES) of every heap segment. All of it is zero at start
+/// The control area: the first [`BYTES`](control::BYTES) of every heap segment, before the area of [`collective`]. All of it is zero at start
 /// and after `recover()`. Offsets are in bytes from the segment's start.
 ///
 /// | offset | content |
@@ -348,6 +349,26 @@ numbered! {
         TeamSync = 57 => "team_sync",
         /// `team`: a look at a team.
         Team = 60 => "team",
+        /// `broadcast`.
+        Broadcast = 70 => "broadcast",
+        /// `fcollect`.
+        Fcollect = 71 => "fcollect",
+        /// `collect`.
+        Collect = 72 => "collect",
+        /// `alltoall`.
+        Alltoall = 73 => "alltoall",
+        /// `alltoallv`.
+        Alltoallv = 74 => "alltoallv",
+        /// `reduce`.
+        Reduce = 75 => "reduce",
+        /// `reduce_scatter`.
+        ReduceScatter = 76 => "reduce_scatter",
+        /// `reduce_to`.
+        ReduceTo = 77 => "reduce_to",
+        /// `scan`.
+        Scan = 78 => "scan",
+        /// `exscan`.
+        Exscan = 79 => "exscan",
         /// `global_exit`.
         GlobalExit = 61 => "global_exit",
         /// `sync` of a scope.

@@ -15,6 +15,7 @@
 //! | [`updates`] | updates of words anywhere, sent in batches |
 //! | [`order`] | `fence`, `quiet`, `barrier_all`, grid barriers |
 //! | [`team`] | teams: PEs under numbers of their own |
+//! | [`collective`] | broadcast, all-gather, all-to-all, reductions and scans of a team |
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
 //! | [`thread`], [`warp`] | indices, shuffles, votes |
 //! | [`clock`] | time inside a kernel |
@@ -30,6 +31,7 @@ mod arch;
 pub mod atomic;
 mod barrier;
 pub mod clock;
+pub mod collective;
 pub mod context;
 mod copy;
 pub mod cuda_std;
@@ -46,6 +48,7 @@ pub mod prelude;
 pub mod rma;
 pub mod scope;
 mod seam;
+mod share;
 pub mod shared;
 pub mod signal;
 pub mod stage;
@@ -63,6 +66,7 @@ pub mod warp;
 pub use arch::host::hooks;
 pub use atomic::Atomic;
 pub use bytemuck;
+pub use collective::{And, Max, Min, Or, Prod, Reduction, Sum, Xor};
 pub use context::{Collective, Context, KernelContext, MayWait, Shmem};
 pub use global::Global;
 pub use half::{bf16, f16};

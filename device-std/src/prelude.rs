@@ -1,6 +1,7 @@
 //! Everything that a kernel usually names.
 
 pub use crate::atomic::Atomic;
+pub use crate::collective::{And, Max, Min, Or, Prod, Sum, Xor};
 pub use crate::context::{Collective, Shmem};
 pub use crate::global::Global;
 pub use crate::launch::LaunchConfig;

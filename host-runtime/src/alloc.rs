@@ -10,7 +10,7 @@ use crate::failure::Place;
 use crate::intern::intern;
 use crate::ranges::Ranges;
 use crate::space::AddressSpace;
-use oxshmem_device::abi::control;
+use oxshmem_device::abi::collective::reserved;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -103,11 +103,11 @@ impl Taken {
 }
 
 impl Heap {
-    /// A heap with nothing mapped yet. Behind the control area is room for allocations, of `limit` bytes at most.
+    /// A heap with nothing mapped yet. Behind what is the runtime's own is room for allocations, of `limit` bytes at most.
     pub(crate) fn new(space: AddressSpace, n_pes: u32, limit: Option<u64>, tags: Tags) -> Self {
-        let reserved = space.reserved() - control::BYTES;
-        let limit = limit.map_or(reserved, |limit| limit.min(reserved));
-        let ranges = Ranges::new(control::BYTES / UNIT..(control::BYTES + limit) / UNIT);
+        let (own, all) = (reserved(n_pes), space.reserved());
+        let limit = limit.map_or(all - own, |limit| limit.min(all - own));
+        let ranges = Ranges::new(own / UNIT..(own + limit) / UNIT);
         let (taken, next) = (BTreeMap::new(), AllocationId(0));
         Self { space, ranges, holes: Vec::new(), taken, next, n_pes, limit, tags }
     }
@@ -148,7 +148,7 @@ impl Heap {
         let units = bytes.checked_next_multiple_of(UNIT).ok_or_else(overflow)? / UNIT;
         let apart = backing != Backing::Device && units > 0;
         let range = match units {
-            0 => control::BYTES / UNIT..control::BYTES / UNIT,
+            0 => reserved(self.n_pes) / UNIT..reserved(self.n_pes) / UNIT,
             _ if apart => self.take_growth(bytes)?,
             units => match self.ranges.take(units) {
                 Some(range) => range,
@@ -199,7 +199,8 @@ impl Heap {
 
     fn out_of_memory(&self, what: &'static str, bytes: u64, used: u64) -> Error {
         let limit = self.limit;
-        let physical = (self.space.mapped() + self.space.free_per_pe()).saturating_sub(control::BYTES + used);
+        let physical =
+            (self.space.mapped() + self.space.free_per_pe()).saturating_sub(reserved(self.n_pes) + used);
         let (asked, available) = (bytes.next_multiple_of(UNIT), limit.saturating_sub(used).min(physical));
         Error::OutOfMemory { what, asked, available, limit }
     }
@@ -234,7 +235,7 @@ impl Heap {
 
     /// What stands at a heap offset.
     pub(crate) fn place(&self, offset: u64) -> Place {
-        if let Some(place) = Place::control(offset) {
+        if let Some(place) = Place::control(offset, self.n_pes) {
             return place;
         }
         let holds = |taken: &&Taken| {

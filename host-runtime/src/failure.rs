@@ -3,6 +3,7 @@
 
 use crate::board;
 use oxshmem_device::Cmp;
+use oxshmem_device::abi::collective::reserved;
 use oxshmem_device::abi::{Cause, ErrorRecord, Operation, control};
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -82,11 +83,17 @@ pub enum Place {
     Nothing,
 }
 
+/// What [`Place::Control`] calls the words of collective operations.
+const COLLECTIVE: &str = "collective operation's";
+/// The part of a round's number that counts the operations of a team's channel.
+const ROUND: u64 = (1 << 40) - 1;
+
 impl Place {
-    /// What stands at an offset inside the control area.
-    pub(crate) fn control(offset: u64) -> Option<Self> {
+    /// What stands at an offset inside what is the runtime's own, in a job of `n_pes` PEs.
+    pub(crate) fn control(offset: u64, n_pes: u32) -> Option<Self> {
         Some(Self::Control(match offset {
-            o if o >= control::BYTES => return None,
+            o if o >= reserved(n_pes) => return None,
+            o if o >= control::BYTES => COLLECTIVE,
             o if o >= control::TEAMS => "team barrier",
             o if o >= control::GRID => "grid barrier",
             o if o >= control::BARRIER => "barrier_all",
@@ -116,7 +123,7 @@ impl Failure {
                 | Operation::TeamBarrier
                 | Operation::TeamSync
                 | Operation::Updates
-        );
+        ) || is_collective(operation) && record.cause == Cause::Deadline as u32;
         Some(Self {
             pe: record.pe,
             cause: Cause::from_number(record.cause)?,
@@ -184,6 +191,10 @@ impl Display for Failure {
             Cause::Deadline => {
                 let cmp = self.cmp.unwrap_or(Cmp::Eq).symbol();
                 match self.place {
+                    Place::Control(COLLECTIVE) => {
+                        let (expected, seen) = (self.expected & ROUND, self.seen & ROUND);
+                        write!(f, ": operation {expected} of the channel had not come, {seen} was there; ")?;
+                    }
                     // `i32 atomic`, `i64 atomic`, `isize atomic`: the record extends the sign.
                     Place::Allocation { holds, .. }
                         if holds.starts_with('i') && holds.ends_with("atomic") =>
@@ -267,6 +278,25 @@ fn which(launch: u32, node: Option<u32>) -> String {
     }
 }
 
+fn is_collective(operation: Operation) -> bool {
+    use Operation::{
+        Alltoall, Alltoallv, Broadcast, Collect, Exscan, Fcollect, Reduce, ReduceScatter, ReduceTo, Scan,
+    };
+    matches!(
+        operation,
+        Alltoall
+            | Alltoallv
+            | Broadcast
+            | Collect
+            | Exscan
+            | Fcollect
+            | Reduce
+            | ReduceScatter
+            | ReduceTo
+            | Scan
+    )
+}
+
 fn waits_for_several(operation: Operation) -> bool {
     matches!(
         operation,
@@ -309,7 +339,7 @@ mod tests {
             seen,
             ..ErrorRecord::default()
         };
-        let place = Place::control(control::GRID).unwrap();
+        let place = Place::control(control::GRID, 2).unwrap();
         Failure::from_record(&record, place, Some("k"), Duration::from_secs(30)).unwrap()
     }
 

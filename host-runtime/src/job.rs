@@ -14,7 +14,8 @@ use crate::group::{Group, Rendezvous};
 use crate::ledger::Ledger;
 use crate::space::AddressSpace;
 use crate::stop::Stop;
-use oxshmem_device::abi::{Cause, control};
+use oxshmem_device::abi::Cause;
+use oxshmem_device::abi::collective::reserved;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -130,7 +131,7 @@ impl Job {
                 exchange: None,
             },
         )?;
-        let grown = job.heap().grow_here(control::BYTES, |_| Backing::Device);
+        let grown = job.heap().grow_here(reserved(config.pes), |_| Backing::Device);
         grown.map_err(|error| no_start(error, config, devices.len() as u32, devices[0].info().granule))?;
         job.mapped.store(job.heap().mapped(), Ordering::Release);
         Ok(job)
@@ -302,8 +303,9 @@ pub(crate) fn kernel_patience(config: &Config, device: &dyn Device) -> Duration 
 /// Bytes to reserve for each PE: the limit, or all of the device, which `pes_on_device` PEs share.
 pub(crate) fn segment_bytes(config: &Config, device: &dyn Device, pes_on_device: u32) -> Result<u64> {
     let info = device.info();
-    // A granule for the start of the heap, and one for the tables of teams and what else a PE keeps.
-    let least = u64::from(pes_on_device) * 2 * info.granule;
+    // The start of the heap, and a granule for the tables of teams and what else a PE keeps.
+    let start = reserved(config.pes).next_multiple_of(info.granule);
+    let least = u64::from(pes_on_device) * (start + info.granule);
     if info.memory < least {
         return Err(Error::DeviceTooSmall {
             device: info.name.clone(),
@@ -319,7 +321,8 @@ pub(crate) fn segment_bytes(config: &Config, device: &dyn Device, pes_on_device:
         let (device, memory) = (info.name.clone(), info.memory);
         return Err(Error::HeapTooLarge { asked, device, memory, pes_on_device });
     }
-    let bytes = asked.min(MOST_ADDRESSES - control::BYTES) + control::BYTES;
+    let own = reserved(config.pes);
+    let bytes = asked.min(MOST_ADDRESSES - own) + own;
     Ok(bytes.next_multiple_of(info.granule))
 }
 

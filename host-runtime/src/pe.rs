@@ -14,7 +14,7 @@ use crate::ledger::Seat;
 use crate::say::say;
 use crate::state::{Slot, State, passed};
 use crate::trace::{PeTrace, TraceFile, What};
-use oxshmem_device::abi::control;
+use oxshmem_device::abi::collective::reserved;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::{error, trace};
@@ -86,11 +86,18 @@ impl Pe {
         (self.pes_on_device > 1).then(|| ledger.seat(self.me))
     }
 
-    /// Zeroes the control area, but for what a PE's failure has written there. No kernel may run.
+    /// Zeroes the control area and that of collective operations, but for what a PE's failure has written there. No kernel
+    /// may run.
     pub(crate) fn reset_control(&self) -> Result<()> {
-        // SAFETY: the control area is mapped at the start of the segment; the caller keeps kernels away, and `around`
-        // the threads that write abort words.
-        self.job.stop.around(|| unsafe { self.copies.zero(self.base(), control::BYTES) })
+        // SAFETY: both are mapped at the start of the segment; the caller keeps kernels away, and `around` the threads that
+        // write abort words.
+        self.job.stop.around(|| unsafe { self.copies.zero(self.base(), reserved(self.job.n_pes)) })
+    }
+
+    /// The same at the start, of memory that nobody has used.
+    pub(crate) fn first_control(&self) -> Result<()> {
+        // That of an emulated GPU is zero: it is not touched, so that it costs nothing.
+        if self.device.info().emulated { Ok(()) } else { self.reset_control() }
     }
 
     /// The error that stands against any further work, if there is one.

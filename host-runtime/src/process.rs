@@ -8,7 +8,7 @@ use crate::fault;
 use crate::job::Job;
 use crate::pe::Pe;
 use crate::trace::TraceFile;
-use oxshmem_device::abi::control;
+use oxshmem_device::abi::collective::reserved;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tracing::{info, info_span};
@@ -35,7 +35,7 @@ impl Process {
             config.trace.as_ref().map(|asked| TraceFile::open(asked, first, config.deadline)).transpose()?;
         let Some(launched) = &config.launched else {
             let process = Self::of(Arc::new(Job::of_threads(config)?), trace)?;
-            process.pes.iter().try_for_each(|pe| pe.reset_control())?;
+            process.pes.iter().try_for_each(|pe| pe.first_control())?;
             process.can_be_stopped();
             process.start_trace()?;
             process.say_started();
@@ -79,9 +79,9 @@ impl Process {
     /// Gives the heap its first memory, which holds the control areas.
     fn start_heap(&self) -> Result<()> {
         for pe in &self.pes {
-            let goal = self.job.heap().space().growth_to(control::BYTES);
+            let goal = self.job.heap().space().growth_to(reserved(self.job.n_pes));
             if let (Some(exchange), Some(goal)) = (&self.job.exchange, goal) {
-                pe.grow(exchange, goal, None, || pe.reset_control())?;
+                pe.grow(exchange, goal, None, || pe.first_control())?;
             }
         }
         Ok(())

@@ -17,6 +17,7 @@ use ptx as imp;
 pub(crate) use imp::atomic;
 pub(crate) use imp::bulk;
 pub(crate) use imp::fault;
+pub(crate) use imp::float;
 pub(crate) use imp::order;
 pub(crate) use imp::shared;
 pub(crate) use imp::thread;

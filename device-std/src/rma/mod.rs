@@ -68,7 +68,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     /// Both ranges are valid in their spaces and aligned for `T`, and do not overlap in part; nothing else accesses the
     /// target meanwhile.
     #[inline(always)]
-    unsafe fn transfer<D: Space, F: Space, T: Pod>(self, target: u64, source: u64, bytes: u64) {
+    pub(crate) unsafe fn transfer<D: Space, F: Space, T: Pod>(self, target: u64, source: u64, bytes: u64) {
         let (mut rank, mut size) = (self.rank(), self.size());
         if S::WIDTH != Width::One {
             // Threads that have nothing to do are soon done: mostly all of it is words of 16 bytes.

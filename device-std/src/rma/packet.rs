@@ -19,10 +19,10 @@ use crate::context::{Context, MayWait, Shmem};
 use crate::copy::{self, Space};
 use crate::fault::{Fault, fail};
 use crate::poll::{Polled, Until, poll, poll_until};
-use crate::scope::{Scope, Scoped, Thread, Width};
+use crate::scope::{Scope, Scoped, Thread};
 use crate::seam;
+use crate::share::Share;
 use crate::sym::{self, Data, Sym, Symmetric};
-use crate::thread as indices;
 use bytemuck::Pod;
 use core::convert::Infallible;
 use core::marker::PhantomData;
@@ -255,65 +255,6 @@ impl<S: Scope, C: Context> Scoped<S, C> {
             }
         }
         self.scope.join(shmem, polled, missing(shmem, packets.offset() + absent * BYTES, round));
-    }
-}
-
-/// The numbers less than `len` that a thread of a scope has to do with, four at a time: its rank, and every scope's size
-/// after it. A thread that has none, in a warp where another has, looks at the last with it: a warp that stays together
-/// is a tenth of a microsecond ahead of one that comes apart.
-struct Share {
-    len: u64,
-    step: u64,
-    /// The next number.
-    next: u64,
-    /// That of the first thread of the warp.
-    first: u64,
-}
-
-impl Share {
-    #[inline(always)]
-    fn new<S: Scope>(scope: S, len: u64) -> Self {
-        let lane = if matches!(S::WIDTH, Width::One) { 0 } else { indices::in_block() & 31 };
-        let next = scope.rank();
-        Self { len, step: scope.size(), next, first: next - u64::from(lane) }
-    }
-
-    /// Whether the thread's warp has any left.
-    #[inline(always)]
-    fn has_some(&self) -> bool {
-        self.first < self.len
-    }
-
-    /// Whether no thread of the scope has more than one.
-    #[inline(always)]
-    fn is_one_each(&self) -> bool {
-        self.len <= self.step
-    }
-
-    /// The `k`-th from here, or the last of all. There is one.
-    #[inline(always)]
-    fn at(&self, k: u64) -> u64 {
-        (self.next + k * self.step).min(self.len.saturating_sub(1))
-    }
-
-    #[inline(always)]
-    fn four(&self) -> [u64; 4] {
-        [self.at(0), self.at(1), self.at(2), self.at(3)]
-    }
-
-    /// Calls `f` with the `k`-th from here, if that is the thread's own.
-    #[inline(always)]
-    fn own(&self, k: u64, f: impl FnOnce(u64)) {
-        let i = self.next + k * self.step;
-        if i < self.len {
-            f(i);
-        }
-    }
-
-    #[inline(always)]
-    fn advance(&mut self) {
-        self.next += 4 * self.step;
-        self.first += 4 * self.step;
     }
 }
 

@@ -21,6 +21,11 @@ impl<C: Context> Scoped<Block, C> {
 }
 
 impl Scope for Block {
+    type Worker = Self;
+    #[inline(always)]
+    fn worker(self) -> Self {
+        self
+    }
     const TOGETHER: Together = Together::OneBlock;
     #[inline(always)]
     fn rank(self) -> u64 {

@@ -15,6 +15,19 @@ use crate::together::Together;
 pub struct Grid;
 
 impl Scope for Grid {
+    type Worker = Block;
+    #[inline(always)]
+    fn worker(self) -> Block {
+        Block
+    }
+    #[inline(always)]
+    fn lane(self) -> (u32, u32) {
+        (indices::block(), indices::blocks())
+    }
+    #[inline(always)]
+    fn close(self, shmem: Shmem) {
+        self.sync(shmem);
+    }
     const TOGETHER: Together = Together::WholeGrid;
     #[inline(always)]
     fn rank(self) -> u64 {

@@ -1,6 +1,7 @@
 //! Scopes: who performs an operation together. A scope is a value made by the context; operations are its
 //! methods, and all threads of the scope call them together with the same arguments.
 
+mod apart;
 mod block;
 mod grid;
 mod thread;
@@ -17,6 +18,7 @@ use crate::team::OnTeam;
 use crate::together::Together;
 use crate::trace::Recorded;
 
+pub use apart::Apart;
 pub use block::Block;
 pub use grid::Grid;
 pub use thread::Thread;
@@ -176,6 +178,17 @@ pub trait GridScope: Context {
     {
         Scoped::new(self, Grid)
     }
+
+    /// The blocks of a grid that does one collective operation and nothing else, so that they need not join each other.
+    /// The host runtime's own kernels use it.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn apart(self) -> Scoped<Apart, Self>
+    where
+        Self: MayWait,
+    {
+        Scoped::new(self, Apart)
+    }
 }
 impl<C: Context> GridScope for C {}
 
@@ -206,6 +219,22 @@ pub trait Scope: Copy + 'static + sealed::Sealed {
     /// one whose time ran out reports `expired` of what it saw.
     #[doc(hidden)]
     fn join(self, shmem: Shmem, polled: Polled, expired: impl Expired);
+    /// The threads that do a lane's part of a collective operation.
+    #[doc(hidden)]
+    type Worker: Scope;
+    /// Those of the calling thread.
+    #[doc(hidden)]
+    fn worker(self) -> Self::Worker;
+    /// Their number among the scope's, and how many there are.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn lane(self) -> (u32, u32) {
+        (0, 1)
+    }
+    /// Joins the workers, each of which has joined its own threads.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn close(self, _: Shmem) {}
     /// Joins the scope and gives the leader's `value` to all.
     #[doc(hidden)]
     fn share(self, shmem: Shmem, value: u64) -> u64;
@@ -236,6 +265,7 @@ mod sealed {
     impl Sealed for super::Warps {}
     impl Sealed for super::Block {}
     impl Sealed for super::Grid {}
+    impl Sealed for super::Apart {}
 }
 
 /// Ends the calling thread if the wait of its scope was given up.

@@ -11,6 +11,11 @@ use crate::together::Together;
 pub struct Thread;
 
 impl Scope for Thread {
+    type Worker = Self;
+    #[inline(always)]
+    fn worker(self) -> Self {
+        self
+    }
     const TOGETHER: Together = Together::OneThread;
     const WIDTH: Width = Width::One;
     #[inline(always)]

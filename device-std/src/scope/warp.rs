@@ -13,6 +13,11 @@ use crate::{thread as indices, warp as lanes};
 pub struct Warp;
 
 impl Scope for Warp {
+    type Worker = Self;
+    #[inline(always)]
+    fn worker(self) -> Self {
+        self
+    }
     const TOGETHER: Together = Together::OneWarp;
     const WIDTH: Width = Width::Warp;
     #[inline(always)]

@@ -90,6 +90,11 @@ fn warps_of_block() -> u32 {
 }
 
 impl Scope for Warps {
+    type Worker = Self;
+    #[inline(always)]
+    fn worker(self) -> Self {
+        self
+    }
     const TOGETHER: Together = Together::SomeWarps;
     #[inline(always)]
     fn rank(self) -> u64 {

@@ -85,7 +85,8 @@ impl Run {
         let op = self.thread(who).op;
         let place = self.place_now(who);
         let mut waiter = Waiter { place, waits_for: String::new(), seen: None, by: String::new(), count: 1 };
-        let named = record.is_some_and(|record| record.offset >= oxshmem_device::abi::control::BYTES);
+        let named =
+            record.is_some_and(|record| record.offset >= oxshmem_device::abi::collective::reserved(self.pes));
         match record {
             Some(record) if named => {
                 let cmp = Cmp::from_number(record.cmp).map_or("?", Cmp::symbol);

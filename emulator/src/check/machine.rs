@@ -18,7 +18,8 @@ use crate::trap;
 use crate::worker::Worker;
 use core::panic::Location;
 use oxshmem_device::Together;
-use oxshmem_device::abi::{Operation, control};
+use oxshmem_device::abi::Operation;
+use oxshmem_device::abi::collective::reserved;
 use oxshmem_device::hooks;
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -53,7 +54,7 @@ pub(crate) fn serve(devices: Vec<Arc<DeviceShared>>, desk: Arc<Desk>) {
         desk.baton.gather();
         let heaps = *desk.heaps.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Heaps { base, stride, bytes, pes }) = heaps {
-            engine.state().places.set_heaps(base, stride, bytes, pes, control::BYTES);
+            engine.state().places.set_heaps(base, stride, bytes, pes, reserved(pes));
         }
         hosts.register(&engine);
         let ran = {
@@ -273,7 +274,7 @@ impl Hosts for HostSide {
                                 context.peer_stride,
                                 context.heap_bytes,
                                 context.n_pes,
-                                control::BYTES,
+                                reserved(context.n_pes),
                             );
                         }
                         engine.workers[at].submit_checked(submission);
@@ -348,7 +349,7 @@ impl Run {
             self.woken.extend(woken);
             self.progress += 1;
         }
-        let control = self.places.in_heap(address).is_some_and(|(_, offset)| offset < control::BYTES);
+        let control = self.places.in_heap(address).is_some_and(|(_, offset)| offset < reserved(self.pes));
         if !control {
             let event = self.event(who, Class::Local, writes, 0);
             self.meet((address, bytes), event, false, None);

@@ -18,7 +18,8 @@ use crate::thread::Current;
 use crate::worker::Worker;
 use crate::{panics, trap};
 use core::panic::Location;
-use oxshmem_device::abi::{ContextAbi, ErrorRecord, TeamAbi, control, teams};
+use oxshmem_device::abi::collective::reserved;
+use oxshmem_device::abi::{ContextAbi, ErrorRecord, TeamAbi, teams};
 use oxshmem_device::atomic::AtomicWord;
 use oxshmem_device::bytemuck::Pod;
 use oxshmem_device::hooks;
@@ -31,7 +32,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// Bytes of each PE's heap.
-const HEAP: u64 = 16 << 20;
+const HEAP: u64 = 32 << 20;
 /// Alignment of an allocation.
 const ALIGN: u64 = 256;
 /// A wait's deadline; it passes when nothing else can happen.
@@ -86,7 +87,7 @@ impl World {
         let heap = HostMemory::new(table.clone(), HEAP * u64::from(pes))?;
         let words = HostMemory::new(table.clone(), tables(pes) + u64::from(pes) * teams::BYTES)?;
         let mut run = Run::new(Profile::default(), pes, Chooser::search());
-        run.places.set_heaps(heap.address(), HEAP, HEAP, pes, control::BYTES);
+        run.places.set_heaps(heap.address(), HEAP, HEAP, pes, reserved(pes));
         // It belongs to the world alone, and goes with it: see `drop`.
         let current: &'static Current = Box::leak(Box::new(Current::new(table.clone(), &clock, Some(run))));
         let devices = (0..pes)
@@ -102,7 +103,7 @@ impl World {
             words,
             locals: Vec::new(),
             table,
-            used: control::BYTES,
+            used: reserved(pes),
             taken: Vec::new(),
             lists: Vec::new(),
             teams: 0,
@@ -114,7 +115,7 @@ impl World {
     /// Takes symmetric memory.
     ///
     /// # Panics
-    /// If the heap of 16 MiB is used up.
+    /// If the heap of 32 MiB is used up.
     fn take(&mut self, name: &'static str, bytes: u64, element: u64, written: bool) -> u64 {
         let offset = self.used;
         self.used = (offset + bytes.max(1)).next_multiple_of(ALIGN);

@@ -2,7 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use oxshmem_device::KernelContext;
-use oxshmem_device::abi::{ContextAbi, ErrorRecord, TeamAbi, control, teams};
+use oxshmem_device::abi::collective::reserved;
+use oxshmem_device::abi::{ContextAbi, ErrorRecord, TeamAbi, teams};
 use oxshmem_device::prelude::*;
 use oxshmem_emulator::{
     Device, Error, HostMemory, HostThread, Launch, Machine, MachineConfig, Reservation, Stream,
@@ -11,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Bytes of each heap.
-pub const HEAP: u64 = 4 << 20;
+pub const HEAP: u64 = 32 << 20;
 /// Where data starts in a heap.
-pub const DATA: u64 = control::BYTES;
+pub const DATA: u64 = reserved(64);
 /// Where the table of teams starts in the shared memory.
 const TEAMS: u64 = 48 << 10;
 /// Steps that a wait may take, unless a test says otherwise.

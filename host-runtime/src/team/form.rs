@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::formed::{Formed, list_offset};
 use crate::pe::Pe;
 use oxshmem_device::Team as Handle;
-use oxshmem_device::abi::{TeamAbi, control, teams};
+use oxshmem_device::abi::{TeamAbi, collective, control, teams};
 use std::sync::Arc;
 use tracing::debug;
 
@@ -64,7 +64,13 @@ impl Pe {
         }
         let at = self.base() + control::team_words(handle.to_bits());
         // SAFETY: in the own control area, which is mapped; no kernel of any PE uses a slot that no team has.
-        unsafe { self.copies.write(at, &[0; control::TEAM_STRIDE as usize]) }
+        unsafe { self.copies.write(at, &[0; control::TEAM_STRIDE as usize])? };
+        for channel in 0..control::TEAM_CHANNELS {
+            let at = self.base() + collective::channel(handle.slot(), channel, self.job.n_pes);
+            // SAFETY: as above. Flags and packets of the earlier team stay: its rounds are less than this one's.
+            unsafe { self.copies.write(at, &[0; collective::FLAGS as usize])? };
+        }
+        Ok(())
     }
 
     fn write_list(&self, handle: Handle, pes: &[u32]) -> Result<u64> {

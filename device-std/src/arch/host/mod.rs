@@ -7,6 +7,7 @@
 pub(crate) mod atomic;
 pub(crate) mod bulk;
 pub(crate) mod fault;
+pub(crate) mod float;
 pub mod hooks;
 pub(crate) mod memory;
 pub(crate) mod order;

@@ -1,0 +1,231 @@
+//! A lane of a collective operation: which round it is, and the flags by which the PEs tell each other where they stand.
+//!
+//! | step | edge |
+//! |---|---|
+//! | scope barrier | what the scope's threads did before is seen by all of them; the count of the operation before is there |
+//! | *ready*: thread `p` does `st.release.sys` of the round to its flag on PE `p` | releases what the scope did before: sources may be read, targets written |
+//! | thread `p` polls PE `p`'s flag by `ld.relaxed.sys` until it has the round, then `fence.acquire.sys` (sm_80: `ld.acquire.sys`); scope barrier | acquires what that PE did before |
+//! | loads and stores of the PEs' memory | ordered by ready and done |
+//! | scope barrier; *done*, as ready | releases what was written; sources are free |
+//! | `red.relaxed` on the count | the next operation's barrier, or the end of the kernel, comes between |
+//!
+//! Flags only grow: a peer that is ahead has set a later round, which says as much. Rounds of different teams in the same
+//! slot differ in the upper bits, which grow too, so that nothing is reset when a team is made.
+//!
+//! What an operation with a root leaves open, that every PE has ended it, the next one asks for: see [`Lane::settle`].
+
+use super::Round;
+use crate::abi::collective::{self as area, DONE, FLAG_PAIR, FLAGS, ROOTED, ROUND, ROUNDS};
+use crate::abi::{Cause, Cmp, Operation, teams};
+use crate::arch::{Add, Semantic, Word};
+use crate::context::{MayWait, Shmem};
+use crate::fault::Fault;
+use crate::poll::{Polled, Until, acquire, poll_until};
+use crate::scope::{Scope, Scoped};
+
+/// The bits of a team's handle that tell it from earlier teams of its slot.
+const TEAM: u64 = !(u64::MAX >> 24);
+
+/// One worker's view of one operation.
+#[derive(Clone, Copy)]
+pub(super) struct Lane<W, C> {
+    pub(super) worker: Scoped<W, C>,
+    pub(super) operation: Operation,
+    /// This PE's number in the team, and how many it has.
+    pub(super) me: u32,
+    pub(super) n: u32,
+    /// The worker's number, and how many there are.
+    pub(super) lane: u32,
+    pub(super) lanes: u32,
+    pub(super) round: Round,
+    /// Heap offset of the channel.
+    channel: u64,
+    /// Heap offset of the lane's flags.
+    flags: u64,
+    /// Heap offset of the channel's packets, and their bytes.
+    pub(super) packets: u64,
+    pub(super) packet_bytes: u32,
+    /// The round of the last operation with a root.
+    rooted: Round,
+}
+
+impl<W: Scope, C: MayWait> Lane<W, C> {
+    /// Begins an operation of `scoped` on at most `most` lanes; `None` for a worker that has none. All threads of the scope
+    /// call it.
+    #[inline(always)]
+    pub(super) fn begin<S: Scope<Worker = W>>(
+        scoped: Scoped<S, C>,
+        operation: Operation,
+        most: u32,
+    ) -> Option<Self> {
+        scoped.meet();
+        let (shmem, meeting) = (scoped.shmem(), scoped.context.meeting());
+        let slot = teams::slot(meeting.team);
+        let channel = area::channel(slot, meeting.channel, shmem.n_pes());
+        let (lane, blocks) = scoped.scope.lane();
+        let lanes = blocks.min(area::lanes(slot)).min(most);
+        if lane >= lanes {
+            return None;
+        }
+        // SAFETY: the channel's words in the own heap.
+        let (count, rooted) = unsafe {
+            let at = shmem.abi.heap_base + channel;
+            (u64::load_relaxed(at + ROUNDS), u64::load_relaxed(at + ROOTED))
+        };
+        let flags = channel + FLAGS;
+        let lane_flags = area::lane_flags(shmem.n_pes());
+        Some(Self {
+            worker: Scoped::new(scoped.context, scoped.scope.worker()),
+            operation,
+            me: meeting.me,
+            n: scoped.context.pes(),
+            lane,
+            lanes,
+            round: Round((meeting.team & TEAM) | (count / ROUND + 1)),
+            channel,
+            flags: flags + u64::from(lane) * lane_flags,
+            packets: flags + u64::from(area::lanes(slot)) * lane_flags,
+            packet_bytes: area::packets(slot, shmem.n_pes()),
+            rooted: Round(rooted),
+        })
+    }
+
+    /// Ends an operation of so many rounds, whose last step joined each worker. Of a scope of several workers, those without
+    /// a lane come here, too.
+    #[inline(always)]
+    pub(super) fn end<S: Scope<Worker = W>>(this: Option<Self>, scoped: Scoped<S, C>, rounds: u32) {
+        if let Some(lane) = this
+            && lane.worker.is_leader()
+        {
+            // The first adds what the others do not, so that all have read the count before it changes.
+            let rest = ROUND * u64::from(rounds) - u64::from(lane.lanes - 1);
+            let add = if lane.lane == 0 { rest } else { 1 };
+            let count = lane.shmem().abi.heap_base + lane.channel + ROUNDS;
+            // SAFETY: the channel's word in the own heap.
+            unsafe { u64::add(Semantic::Relaxed, count, add) };
+        }
+        scoped.scope.close(scoped.shmem());
+    }
+
+    #[inline(always)]
+    pub(super) fn shmem(self) -> Shmem {
+        self.worker.shmem()
+    }
+
+    /// The team's PE `pe`'s heap here.
+    #[inline(always)]
+    pub(super) fn heap(self, pe: u32) -> u64 {
+        self.shmem().peer_base(self.worker.context.world_pe(pe))
+    }
+
+    /// The own heap.
+    #[inline(always)]
+    pub(super) fn own_heap(self) -> u64 {
+        self.shmem().abi.heap_base
+    }
+
+    /// The PE that is `step` after this one, `step` less than the team's PEs.
+    #[inline(always)]
+    pub(super) fn after(self, step: u32) -> u32 {
+        let pe = self.me + step;
+        if pe >= self.n { pe - self.n } else { pe }
+    }
+
+    /// Tells every PE that this one's memory may be read and written for the operation, and waits for all to say so. All
+    /// threads of the worker call it, with nothing left to join.
+    #[inline(always)]
+    pub(super) fn ready(self) {
+        self.tell(0);
+        self.await_all(0, self.round);
+    }
+
+    /// Tells every PE that this one has read and written all that it will, and waits for all to say so. All threads of the
+    /// worker call it, and are joined by it.
+    #[inline(always)]
+    pub(super) fn done(self) {
+        self.worker.meet();
+        self.tell(DONE);
+        self.await_all(DONE, self.round);
+    }
+
+    /// Ends an operation in which some PE has not heard of some other: every PE is told, and asks before the next one.
+    /// On one lane.
+    #[inline(always)]
+    pub(super) fn done_with_root(self) {
+        self.worker.meet();
+        let (mut pe, step) = (self.worker.rank() as u32, self.worker.size() as u32);
+        let mine = self.flags + DONE + FLAG_PAIR * u64::from(self.me);
+        while pe < self.n {
+            // SAFETY: a flag in a mapped peer's area.
+            unsafe { u64::store_relaxed(self.heap(pe) + mine, self.round.0) };
+            pe += step;
+        }
+        if self.worker.is_leader() {
+            // SAFETY: the channel's word in the own heap; the lane is the only one.
+            unsafe { u64::store_relaxed(self.own_heap() + self.channel + ROOTED, self.round.0) };
+        }
+    }
+
+    /// Before packets are sent: if the operation before had a root, waits until every PE has ended it. After any other, every
+    /// PE has heard of every PE in it, and so knows that the one before it is over, whose packets are replaced now. All
+    /// threads of the worker call it.
+    #[inline(always)]
+    pub(super) fn settle(self) {
+        if self.rooted.0 + 1 == self.round.0 {
+            // Operations with a root have one lane.
+            let at = Self { flags: self.channel + FLAGS, ..self };
+            at.await_all(DONE, self.rooted);
+        }
+    }
+
+    #[inline(always)]
+    fn tell(self, which: u64) {
+        let (mut pe, step) = (self.worker.rank() as u32, self.worker.size() as u32);
+        let mine = self.flags + which + FLAG_PAIR * u64::from(self.me);
+        while pe < self.n {
+            if pe != self.me {
+                // SAFETY: a flag in a mapped peer's area.
+                unsafe { u64::store_release(self.heap(pe) + mine, self.round.0) };
+            }
+            pe += step;
+        }
+    }
+
+    /// Waits until the flags of all other PEs have the round.
+    #[inline(always)]
+    fn await_all(self, which: u64, round: Round) {
+        let shmem = self.shmem();
+        let (mut pe, step) = (self.worker.rank() as u32, self.worker.size() as u32);
+        let mut until = Until::within(shmem.abi.deadline);
+        let (mut polled, mut missing) = (Polled::Held, 0);
+        while pe < self.n && matches!(polled, Polled::Held) {
+            if pe != self.me {
+                let at = self.flag(which, pe);
+                polled = poll_until(shmem, &mut until, || {
+                    // SAFETY: a flag in the own area.
+                    let seen = unsafe { u64::load_relaxed(shmem.abi.heap_base + at) };
+                    (seen >= round.0, seen)
+                });
+                missing = pe;
+                // SAFETY: as above.
+                unsafe { acquire::<u64>(shmem.abi.heap_base + at) };
+            }
+            pe += step;
+        }
+        self.join(polled, missing, self.flag(which, missing), round);
+    }
+
+    #[inline(always)]
+    fn flag(self, which: u64, pe: u32) -> u64 {
+        self.flags + which + FLAG_PAIR * u64::from(pe)
+    }
+
+    /// Joins the worker's threads, of which this one has `polled` the word at `offset` for `round` from PE `pe`.
+    #[inline(always)]
+    pub(super) fn join(self, polled: Polled, pe: u32, offset: u64, round: Round) {
+        let peer = self.worker.context.world_pe(pe);
+        let fault = Fault { peer, ..Fault::new(Cause::Deadline, self.operation) };
+        let fault = Fault { cmp: Cmp::Ge as u32, offset, expected: round.0, ..fault };
+        self.worker.scope.join(self.shmem(), polled, fault);
+    }
+}

@@ -1,0 +1,79 @@
+//! Which protocol an operation takes, and on how many lanes. All PEs decide alike: nothing but the arguments that they share
+//! goes into it.
+
+use super::lane::Lane;
+use crate::abi::collective::{self as area, PACKET};
+use crate::abi::teams;
+use crate::context::MayWait;
+use crate::scope::{Scope, Scoped};
+
+/// Most bytes that one PE sends another in packets by one block: beyond, twice the bytes cost more than another hop.
+const MOST_BY_PACKETS: u64 = 16 << 10;
+/// Words that a lane has at least before there is another, in packets.
+const WORDS_PER_LANE: u64 = 256;
+/// Bytes that a lane has at least before there is another, by loads and stores.
+const BYTES_PER_LANE: u64 = 16 << 10;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) packets: bool,
+    /// Most lanes.
+    pub(super) lanes: u32,
+}
+
+impl Plan {
+    /// Of an operation in which each PE sends each other one `bytes`; with a root, by packets on one lane.
+    #[inline(always)]
+    pub(super) fn of<S: Scope, C: MayWait>(scoped: Scoped<S, C>, bytes: u64, rooted: bool) -> Self {
+        let meeting = scoped.context.meeting();
+        let slot = teams::slot(meeting.team);
+        let (most, packets) = (most_lanes(scoped), area::packets(slot, scoped.shmem().n_pes()));
+        let words = bytes.div_ceil(8);
+        let lanes =
+            if rooted || most == 1 { 1 } else { (words / WORDS_PER_LANE).clamp(1, most.into()) as u32 };
+        let each = if lanes == 1 { words } else { words.div_ceil(lanes.into()) };
+        let parts = (scoped.context.pes() - 1).max(1) * lanes;
+        let room = u64::from(if parts == 1 { packets / 2 } else { packets / 2 / parts });
+        if each * PACKET <= room & !(PACKET - 1) && each * 8 <= MOST_BY_PACKETS {
+            return Self { packets: true, lanes };
+        }
+        let lanes = if most == 1 { 1 } else { (bytes / BYTES_PER_LANE).clamp(1, most.into()) as u32 };
+        Self { packets: false, lanes }
+    }
+
+    /// Most lanes of an operation that sends each PE two packets before the data.
+    #[inline(always)]
+    pub(super) fn varying<S: Scope, C: MayWait>(scoped: Scoped<S, C>) -> u32 {
+        let slot = teams::slot(scoped.context.meeting().team);
+        let packets = area::packets(slot, scoped.shmem().n_pes());
+        let others = (scoped.context.pes() - 1).max(1);
+        most_lanes(scoped).min(packets / 2 / others / (2 * PACKET as u32))
+    }
+}
+
+/// As many as the scope has blocks and the channel has lanes.
+#[inline(always)]
+fn most_lanes<S: Scope, C: MayWait>(scoped: Scoped<S, C>) -> u32 {
+    let (_, blocks) = scoped.scope.lane();
+    blocks.min(area::lanes(teams::slot(scoped.context.meeting().team)))
+}
+
+impl<W: Scope, C: MayWait> Lane<W, C> {
+    /// First word and number of words of this lane's, of `bytes`.
+    #[inline(always)]
+    pub(super) fn words(self, bytes: u64) -> (u64, u64) {
+        let words = bytes.div_ceil(8);
+        let begin = super::begin_of(words, self.lanes, self.lane);
+        (begin, super::begin_of(words, self.lanes, self.lane + 1) - begin)
+    }
+
+    /// First and one past the last byte of this lane's part of a range of `bytes`: whole words of 16 bytes, but for the end.
+    #[inline(always)]
+    pub(super) fn range(self, bytes: u64) -> (u64, u64) {
+        let words = bytes.div_ceil(16);
+        let begin = 16 * super::begin_of(words, self.lanes, self.lane);
+        let end = 16 * super::begin_of(words, self.lanes, self.lane + 1);
+        (begin.min(bytes), end.min(bytes))
+    }
+}

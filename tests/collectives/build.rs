@@ -1,0 +1,5 @@
+//! Compiles the kernels for the device.
+
+fn main() {
+    oxshmem_builder::build();
+}

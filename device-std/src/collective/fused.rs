@@ -46,9 +46,8 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let together = (source ^ target) & 15 == 0;
         let head = if together { (source.wrapping_neg() & 15).min(bytes) } else { bytes };
         let words = (bytes - head) / 16;
-        // SAFETY: head, words and tail are parts of the range.
+        // SAFETY: words, head and tail are parts of the range.
         unsafe {
-            self.elements::<T, O, TO>(op, range, 0, head / element, (rank, step));
             let mut i = rank;
             while i + 3 * step < words {
                 self.four::<T, O, TO>(op, range, head + 16 * i, 16 * step);
@@ -58,8 +57,15 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
                 self.word::<T, O, TO>(op, range, head + 16 * i);
                 i += step;
             }
-            let done = head + 16 * words;
-            self.elements::<T, O, TO>(op, range, done, (bytes - done) / element, (rank, step));
+            // What is not in whole words, before and behind them.
+            let before = head / element;
+            let count = (bytes - 16 * words) / element;
+            let mut i = rank;
+            while i < count {
+                let behind = if i < before { 0 } else { 16 * words };
+                self.element::<T, O, TO>(op, range, i * element + behind);
+                i += step;
+            }
         }
     }
 
@@ -77,47 +83,35 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     }
 
     #[inline(always)]
-    unsafe fn elements<T: Element, O: Reduction<T>, const TO: u32>(
-        self,
-        op: O,
-        range: Range,
-        from: u64,
-        count: u64,
-        (mut i, step): (u64, u64),
-    ) {
-        let bytes = size_of::<T>() as u64;
-        while i < count {
-            let at = from + i * bytes;
+    unsafe fn element<T: Element, O: Reduction<T>, const TO: u32>(self, op: O, range: Range, at: u64) {
+        // SAFETY: an element of the range.
+        let load = |pe| unsafe { words::load_one::<T>(self.heap(pe) + range.source + at) };
+        let store = |to: u64, word| {
             // SAFETY: an element of the range.
-            let load = |pe| unsafe { words::load::<T>(self.heap(pe) + range.source + at, 0, bytes) };
-            let store = |to: u64, word| {
-                // SAFETY: an element of the range.
-                unsafe { words::store::<T>(to + at, 0, bytes, word) }
-            };
-            let first = load(0);
-            let mut sum = T::first(first);
-            if TO == SCAN {
-                store(self.heap(0) + range.target, T::word(sum));
-            }
+            unsafe { words::store_one::<T>(to + at, word) }
+        };
+        let mut sum = T::first(load(0));
+        if TO == SCAN {
+            store(self.heap(0) + range.target, T::word(sum));
+        }
+        if TO == EXSCAN {
+            store(self.heap(0) + range.target, op.identity());
+        }
+        let mut pe = 1;
+        while pe < self.n {
+            let word = load(pe);
             if TO == EXSCAN {
-                store(self.heap(0) + range.target, op.identity());
+                store(self.heap(pe) + range.target, T::word(sum));
             }
-            let mut pe = 1;
-            while pe < self.n {
-                let word = load(pe);
-                if TO == EXSCAN {
-                    store(self.heap(pe) + range.target, T::word(sum));
-                }
-                sum = op.next(sum, word);
-                if TO == SCAN {
-                    store(self.heap(pe) + range.target, T::word(sum));
-                }
-                pe += 1;
+            sum = op.next(sum, word);
+            if TO == SCAN {
+                store(self.heap(pe) + range.target, T::word(sum));
             }
-            if TO == TO_ALL || TO == TO_ONE {
-                self.targets::<TO>(range, |to| store(to, T::word(sum)));
-            }
-            i += step;
+            pe += 1;
+        }
+        if TO == TO_ALL || TO == TO_ONE {
+            let word = T::word(sum);
+            self.targets::<TO>(range, |to| store(to, word));
         }
     }
 

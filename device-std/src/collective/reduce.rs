@@ -9,7 +9,6 @@ use super::plan::Plan;
 use super::{begin_of, bytes};
 use crate::abi::Operation;
 use crate::context::MayWait;
-use crate::copy::GlobalSpace;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::sym::Sym;
@@ -162,16 +161,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
             // SAFETY: the handles name such memory, aligned for `T`, on every PE. By loads and stores each PE and lane has a
             // range of its own; by packets a thread reads a word of the source before it writes the same one of the target.
             unsafe {
-                if n == 1 && TO != EXSCAN {
-                    if what.to != what.from {
-                        lane.worker.transfer::<GlobalSpace, GlobalSpace, T>(
-                            base + what.to,
-                            base + what.from,
-                            all,
-                        );
-                    }
-                    lane.worker.meet();
-                } else if n > 1 && plan.packets {
+                if n > 1 && plan.packets {
                     let to = match TO {
                         TO_ALL => (0, n),
                         TO_ONE => what.root.map_or((0, 0), |root| (root, root + 1)),

@@ -17,6 +17,7 @@
 //! | [`team`] | teams: PEs under numbers of their own |
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
 //! | [`thread`], [`warp`] | indices, shuffles, votes |
+//! | [`collective`] | the schedules of collectives |
 //! | [`clock`] | time inside a kernel |
 //! | [`launch`] | kernels as the host sees them |
 //! | [`cuda_std`] | the names of rust-cuda's `cuda_std`, for kernels that come from there |
@@ -30,6 +31,7 @@ mod arch;
 pub mod atomic;
 mod barrier;
 pub mod clock;
+pub mod collective;
 pub mod context;
 mod copy;
 pub mod cuda_std;

@@ -42,7 +42,7 @@ impl HierarchicalRing {
         let least = if nodes == 1 { lag + 1 } else { (depth + 1).max(lag + 1) };
         let window = Window { slots: pipeline.slots.max(least), granted: false };
         let (node, gpu) = (grid.node(pe), grid.gpu(pe));
-        let star = Star { grid, node, gpu, result: others + 1, window };
+        let star = Star { grid, node, gpu, window };
         let next = grid.pe(star.node_before(nodes - 1), gpu);
         let prev = grid.pe(star.node_before(1), gpu);
         Self { star, next, prev, rounds, depth, lag }
@@ -113,8 +113,9 @@ impl Schedule for HierarchicalRing {
                 None
             }
         };
-        let take_result =
-            |order: u32| star.take_result(self.ordered(order, true), order + 1, step - (3 * others + 1));
+        let take_result = |order: u32| {
+            star.take_result(self.ordered(order, true), order + 1, step - (3 * others + 1), others + 1)
+        };
         if position < self.lag {
             return if step < others { give(position) } else { None };
         }
@@ -142,7 +143,7 @@ impl Schedule for HierarchicalRing {
         } else {
             let order = order(t + 1 - nodes);
             if step <= 3 * others {
-                star.give_result(self.ordered(order, true), order + 1, step - (2 * others + 1))
+                star.give_result(self.ordered(order, true), order + 1, step - (2 * others + 1), others + 1)
             } else if order >= self.lag {
                 take_result(order - self.lag)
             } else {

@@ -7,8 +7,10 @@
 //! |---|---|
 //! | `x` | gives the others of its node the source of their parts |
 //! | `x - lag` | takes what they gave of its part, reduces it with its source; takes its children's, sends to its parent |
-//! | `x - lag - depth` | takes its part, final, from its parent; sends it to its children and to the others of its node |
-//! | `x - 2 lag - depth` | takes the others' final parts |
+//! | `x - lag - depth * h` | takes its part, final, from its parent; sends it to its children and to the others of its node |
+//! | `x - 2 lag - depth * h` | takes the others' final parts |
+//!
+//! where `h` is the node's distance from the root of the item's tree: see [`tree`](super::tree).
 //!
 //! Order: the node's partial of GPU `g`'s part is `s(g-1) + (… + (s(g+1) + s(g)))` around the node; a node puts its left
 //! child's partial on the left of its own, then its right child's on the left of that.
@@ -37,16 +39,31 @@ impl HierarchicalTree {
         let (node, others) = (grid.node(pe), grid.per_node() - 1);
         let items = pipeline.rounds.max(1);
         let lag = if others == 0 { 0 } else { pipeline.lag.min(items) };
-        let window = Window { slots: pipeline.slots.max(lag + 1), granted: false };
-        let star = Star { grid, node, gpu: grid.gpu(pe), result: others + 6, window };
+        // Even, so that positions and items on the way down belong to the same tree.
+        let depth = pipeline.depth.next_multiple_of(2);
+        let window = Window { slots: pipeline.slots.max(lag + 1).max(depth / 2 + 1), granted: false };
+        let star = Star { grid, node, gpu: grid.gpu(pe), window };
         let twin = Twin::new(node, grid.nodes(), None);
         let boxes = Boxes { up: others, up_credit: others, down: others + 4, down_credit: others + 2 };
-        Self { star, twin, boxes, items, depth: pipeline.depth, lag }
+        Self { star, twin, boxes, items, depth, lag }
     }
 
     #[inline(always)]
     fn across(self, node: u32) -> u32 {
         self.star.grid.pe(node, self.star.gpu)
+    }
+
+    /// Where the boxes for an item's final parts begin: each tree has its own, since its items have their own order.
+    #[inline(always)]
+    fn results(self, item: u32) -> u32 {
+        let others = self.star.others();
+        others + 6 + item % 2 * others
+    }
+
+    /// How many positions the way down of a tree's items is behind the way up.
+    #[inline(always)]
+    fn behind(self, tree: u32) -> u32 {
+        self.depth * self.twin.of(tree).depth
     }
 
     #[inline(always)]
@@ -92,7 +109,7 @@ impl HierarchicalTree {
 impl Schedule for HierarchicalTree {
     #[inline(always)]
     fn steps(self) -> u32 {
-        (self.items + 2 * self.lag + self.depth) * (4 * self.star.others() + 4)
+        (self.items + 2 * self.lag + self.behind(0).max(self.behind(1))) * (4 * self.star.others() + 4)
     }
 
     #[inline(always)]
@@ -106,14 +123,14 @@ impl Schedule for HierarchicalTree {
         } else if step < take {
             self.lag
         } else if step < down {
-            self.lag + self.depth
+            self.lag + self.behind((position + self.lag) % 2)
         } else {
-            2 * self.lag + self.depth
+            2 * self.lag + self.behind(position % 2)
         };
-        if position < behind || position - behind >= self.items {
+        let item = position.wrapping_sub(behind);
+        if item >= self.items {
             return None;
         }
-        let item = position - behind;
         if step < give {
             star.give_part(item, item + 1, step)
         } else if step < give + others {
@@ -123,16 +140,16 @@ impl Schedule for HierarchicalTree {
         } else if step < take + 2 {
             self.down(item, step - take)
         } else if step < down {
-            star.give_result(item, item + 1, step - take - 2)
+            star.give_result(item, number(item), step - take - 2, self.results(item))
         } else {
-            star.take_result(item, item + 1, step - down)
+            star.take_result(item, number(item), step - down, self.results(item))
         }
     }
 
     #[inline(always)]
     fn shape(self) -> Shape {
         let others = self.star.others();
-        let boxes = 2 * others + 6;
+        let boxes = 3 * others + 6;
         Shape {
             chunks: self.items * self.star.grid.per_node(),
             inboxes: boxes,
@@ -147,8 +164,12 @@ impl Schedule for HierarchicalTree {
     fn sent(self, credit: u32) -> u32 {
         let others = self.star.others();
         let through = |tree: u32| if tree == 0 { self.items.div_ceil(2) } else { self.items / 2 };
-        if credit < others || (credit >= others + 6 && credit < 2 * others + 6) {
+        if credit < others {
             return self.items;
+        }
+        if credit >= others + 6 {
+            let tree = (credit - others - 6) / others.max(1);
+            return if others > 0 && tree < 2 { through(tree) } else { 0 };
         }
         match credit - others {
             tree @ 0..2 if self.twin.of(tree).parent != NONE => through(tree),

@@ -6,14 +6,13 @@
 use super::grid::{Grid, minus, plus};
 use super::step::{Edge, Place, Step, Window};
 
-/// A PE among those of its node. Star edges have `per_node - 1` inboxes and credit words, at `partial` for the reduction and
-/// at `result` for what is final.
+/// A PE among those of its node. Star edges have `per_node - 1` inboxes and credit words from 0 on for
+/// the reduction, and as many from `first` on for what is final.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Star {
     pub(super) grid: Grid,
     pub(super) node: u32,
     pub(super) gpu: u32,
-    pub(super) result: u32,
     pub(super) window: Window,
 }
 
@@ -65,16 +64,16 @@ impl Star {
 
     /// Sends the own final chunk.
     #[inline(always)]
-    pub(super) fn give_result(self, item: u32, number: u32, which: u32) -> Option<Step> {
-        let send = self.to(which, self.result, Place::Destination).send(number, self.window);
+    pub(super) fn give_result(self, item: u32, number: u32, which: u32, first: u32) -> Option<Step> {
+        let send = self.to(which, first, Place::Destination).send(number, self.window);
         Some(Step::spread(self.own(item), None, send))
     }
 
     /// Waits for the other's final chunk.
     #[inline(always)]
-    pub(super) fn take_result(self, item: u32, number: u32, which: u32) -> Option<Step> {
+    pub(super) fn take_result(self, item: u32, number: u32, which: u32, first: u32) -> Option<Step> {
         let chunk = item * self.grid.per_node() + self.other(which);
-        let receive = self.from(which, self.result, Place::Destination).receive(number, self.window);
+        let receive = self.from(which, first, Place::Destination).receive(number, self.window);
         Some(Step::spread(chunk, receive, None))
     }
 

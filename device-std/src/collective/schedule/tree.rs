@@ -2,7 +2,9 @@
 //!
 //! The PEs of a node form a binary heap; the one at its top is turned by the lane, so that lanes meet on different rails.
 //! The tops of all nodes form two trees ([`twin`](super::twin)), of which each carries every second chunk. In position `x` a
-//! PE handles chunk `x` on its way up and chunk `x - depth` on its way down, so up to `depth` chunks are between.
+//! PE handles chunk `x` on its way up and chunk `x - depth * h` on its way down, `h` hops from the root. Since a parent is
+//! behind its children on the way up and before them on the way down, a child must be `depth` positions later for the way
+//! down, in which a message goes up and down one hop, or every chunk would wait for every other's whole way.
 //!
 //! A PE sends and receives each chunk twice at most on its rail, as in a ring, and in its node once per neighbour; lanes
 //! even out who has more of them. A chunk passes `2 (log2 nodes + log2 per_node)` hops, so trees win where latency counts.
@@ -22,10 +24,12 @@ enum Task {
     Broadcast,
 }
 
-/// Inboxes: 0, 1 of the heap's children, then [`BOXES`], with that of the heap's parent at last.
+/// Inboxes: 0, 1 of the heap's children, then [`BOXES`], then those of the heap's parent: each tree has its own, since its
+/// chunks have their own order on the way down.
 const HEAP_DOWN: u32 = 8;
-/// Credit words: 0 of the heap's parent, 1 and 2 of its children, then [`BOXES`].
-const BOXES: Boxes = Boxes { up: 2, up_credit: 3, down: 6, down_credit: 5 };
+/// Credit words: 0 of the heap's parent, then [`BOXES`], then those of the heap's left and right child, by each tree.
+const BOXES: Boxes = Boxes { up: 2, up_credit: 1, down: 6, down_credit: 3 };
+const HEAP_DOWN_CREDIT: u32 = 7;
 /// Steps of a chunk, in each direction: as many as a PE may have children.
 const STEPS: u32 = 4;
 
@@ -67,9 +71,12 @@ impl Tree {
     fn new(task: Task, grid: Grid, pe: u32, turn: u32, root: Option<u32>, pipeline: Pipeline) -> Self {
         let node = grid.node(pe);
         let place = minus(grid.gpu(pe), turn, grid.per_node());
-        let window = Window { slots: pipeline.slots.max(1), granted: task == Task::Broadcast };
+        // Even, so that positions and chunks on the way down belong to the same tree.
+        let depth = pipeline.depth.next_multiple_of(2);
+        let least = if task == Task::AllReduce { depth / 2 + 1 } else { 1 };
+        let window = Window { slots: pipeline.slots.max(least), granted: task == Task::Broadcast };
         let twin = Twin::new(node, grid.nodes(), root);
-        let (chunks, depth) = (pipeline.rounds.max(1), pipeline.depth);
+        let chunks = pipeline.rounds.max(1);
         Self { grid, task, node, turn, place, twin, chunks, depth, window }
     }
 
@@ -90,7 +97,7 @@ impl Tree {
         if self.place == 0 {
             self.twin.of(chunk)
         } else {
-            Links { parent: NONE, left: NONE, right: NONE, is_right: false }
+            Links { parent: NONE, left: NONE, right: NONE, is_right: false, depth: 0 }
         }
     }
 
@@ -107,8 +114,10 @@ impl Tree {
     }
 
     #[inline(always)]
-    fn heap_down(self, peer: u32, which: u32) -> Edge {
-        Edge { peer, inbox: HEAP_DOWN, credit: 1 + which, place: Place::Destination }
+    fn heap_down(self, peer: u32, chunk: u32, which: u32) -> Edge {
+        let tree = chunk % 2;
+        let credit = HEAP_DOWN_CREDIT + 2 * tree + which;
+        Edge { peer, inbox: HEAP_DOWN + tree, credit, place: Place::Destination }
     }
 
     /// The edge from the child at number `which` of those in the heap and in the tree.
@@ -130,15 +139,18 @@ impl Tree {
             return (BOXES.to_child(self.across(links.child(which)), chunk, which), number(chunk));
         }
         let which = which - across;
-        (self.heap_down(self.heap(2 * self.place + 1 + which), which), chunk + 1)
+        (self.heap_down(self.heap(2 * self.place + 1 + which), chunk, which), number(chunk))
     }
 
     #[inline(always)]
     fn parent(self, chunk: u32, up: bool) -> Option<(Edge, u32)> {
         if self.place > 0 {
             let (peer, which) = (self.heap((self.place - 1) / 2), (self.place + 1) % 2);
-            let edge = if up { self.heap_up(peer, which) } else { self.heap_down(peer, which) };
-            return Some((edge, chunk + 1));
+            return Some(if up {
+                (self.heap_up(peer, which), chunk + 1)
+            } else {
+                (self.heap_down(peer, chunk, which), number(chunk))
+            });
         }
         let links = self.twin.of(chunk);
         if links.parent == NONE {
@@ -191,10 +203,16 @@ impl Tree {
         if receive.is_none() && send.is_none() { None } else { Some(Step::spread(chunk, receive, send)) }
     }
 
-    /// Grants to the parents: one in the heap, or one in each tree.
+    /// How many positions the way down of a tree's chunks is behind the way up.
+    #[inline(always)]
+    fn behind(self, tree: u32) -> u32 {
+        self.depth * (self.twin.of(tree).depth + (self.place + 1).ilog2())
+    }
+
+    /// A grant to the parent in a tree, if any chunk passes it.
     #[inline(always)]
     fn grant(self, tree: u32) -> Option<Step> {
-        if tree == 1 && (self.place > 0 || self.chunks == 1) {
+        if tree == 1 && self.chunks == 1 {
             return None;
         }
         let (edge, _) = self.parent(tree, false)?;
@@ -217,7 +235,7 @@ impl Schedule for Tree {
     #[inline(always)]
     fn steps(self) -> u32 {
         match self.task {
-            Task::AllReduce => (self.chunks + self.depth) * 2 * STEPS,
+            Task::AllReduce => (self.chunks + self.behind(0).max(self.behind(1))) * 2 * STEPS,
             Task::Reduce | Task::Broadcast => self.grants() + self.chunks * STEPS,
         }
     }
@@ -235,10 +253,9 @@ impl Schedule for Tree {
                 let (position, step) = (index / (2 * STEPS), index % (2 * STEPS));
                 if step < STEPS {
                     if position < self.chunks { self.up(position, step) } else { None }
-                } else if position >= self.depth {
-                    self.down(position - self.depth, step - STEPS)
                 } else {
-                    None
+                    let chunk = position.wrapping_sub(self.behind(position % 2));
+                    if chunk < self.chunks { self.down(chunk, step - STEPS) } else { None }
                 }
             }
         }
@@ -248,22 +265,21 @@ impl Schedule for Tree {
     fn shape(self) -> Shape {
         let slots = self.window.slots;
         let numbers = self.chunks + self.window.granted as u32;
-        Shape { chunks: self.chunks, inboxes: 9, staged: 6, credits: 9, slots, numbers }
+        Shape { chunks: self.chunks, inboxes: 10, staged: 6, credits: 11, slots, numbers }
     }
 
     #[inline(always)]
     fn sent(self, credit: u32) -> u32 {
         let (up, down) = (self.task != Task::Broadcast, self.task != Task::Reduce);
-        let heap = |there: bool| if there { self.chunks } else { 0 };
         let tree = |which: u32, there: bool| if there { self.through(which) } else { 0 };
         match credit {
-            0 => heap(up && self.place > 0),
-            1 | 2 => heap(down && credit <= self.heap_children()),
-            3 | 4 => tree(credit - 3, up && self.place == 0 && self.twin.of(credit - 3).parent != NONE),
-            5..9 => {
-                let (which, child) = ((credit - 5) / 2, (credit - 5) % 2);
+            0 if up && self.place > 0 => self.chunks,
+            1 | 2 => tree(credit - 1, up && self.place == 0 && self.twin.of(credit - 1).parent != NONE),
+            3..7 => {
+                let (which, child) = ((credit - 3) / 2, (credit - 3) % 2);
                 tree(which, down && child < self.links(which).children())
             }
+            7..11 => tree((credit - 7) / 2, down && (credit - 7) % 2 < self.heap_children()),
             _ => 0,
         }
     }

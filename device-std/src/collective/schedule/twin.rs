@@ -23,6 +23,8 @@ pub(super) struct Links {
     pub(super) right: u32,
     /// It is the right child of its parent.
     pub(super) is_right: bool,
+    /// Hops to the root.
+    pub(super) depth: u32,
 }
 
 impl Links {
@@ -104,11 +106,16 @@ fn links(number: u32, n: u32, which: u32) -> Links {
     let half = lowest_bit(here) / 2;
     let named = |place| if place == NONE { NONE } else { at_place(place, n, which) };
     let parent = above(here, n);
+    let (mut depth, mut at) = (0, parent);
+    while at != NONE {
+        (depth, at) = (depth + 1, above(at, n));
+    }
     Links {
         parent: named(parent),
         left: if half == 0 { NONE } else { named(here - half) },
         right: named(right_of(here, n)),
         is_right: parent != NONE && here > parent,
+        depth,
     }
 }
 
@@ -125,9 +132,9 @@ impl Twin {
     pub(super) fn new(node: u32, nodes: u32, root: Option<u32>) -> Self {
         let tree = |which| match root {
             None => {
-                let Links { parent, left, right, is_right } = links(node + 1, nodes, which);
+                let Links { parent, left, right, is_right, depth } = links(node + 1, nodes, which);
                 let named = |number| if number == NONE { NONE } else { number - 1 };
-                Links { parent: named(parent), left: named(left), right: named(right), is_right }
+                Links { parent: named(parent), left: named(left), right: named(right), is_right, depth }
             }
             Some(root) => Self::below(node, nodes, root, which),
         };
@@ -140,11 +147,12 @@ impl Twin {
         let named = |number| if number == NONE { NONE } else { plus(root, number, nodes) };
         if number == 0 {
             let top = if n == 0 { NONE } else { at_place(1 << n.ilog2(), n, which) };
-            return Links { parent: NONE, left: named(top), right: NONE, is_right: false };
+            return Links { parent: NONE, left: named(top), right: NONE, is_right: false, depth: 0 };
         }
-        let Links { parent, left, right, is_right } = links(number, n, which);
+        let Links { parent, left, right, is_right, depth } = links(number, n, which);
         let parent = if parent == NONE { 0 } else { parent };
-        Links { parent: named(parent), left: named(left), right: named(right), is_right }
+        let depth = depth + 1;
+        Links { parent: named(parent), left: named(left), right: named(right), is_right, depth }
     }
 
     /// The tree that carries chunk `chunk`.
@@ -229,6 +237,7 @@ mod tests {
                 for (child, is_right) in [(links.left, false), (links.right, true)] {
                     if child != NONE {
                         assert_eq!((of(child).parent, of(child).is_right), (node, is_right));
+                        assert_eq!(of(child).depth, links.depth + 1);
                         below.push(child);
                     }
                 }

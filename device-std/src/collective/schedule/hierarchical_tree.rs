@@ -6,11 +6,12 @@
 //! | item | does |
 //! |---|---|
 //! | `x` | gives the others of its node the source of their parts |
-//! | `x - lag` | takes what they gave of its part, reduces it with its source; takes its children's, sends to its parent |
-//! | `x - lag - depth * h` | takes its part, final, from its parent; sends it to its children and to the others of its node |
-//! | `x - 2 lag - depth * h` | takes the others' final parts |
+//! | `x - lag` | takes what they gave of its part, reduces it with its source |
+//! | `x - lag - (H - h) * depth` | takes its children's partials of its part, sends to its parent |
+//! | `x - lag - (H + h) * depth` | takes its part, final, from its parent; sends it to its children and to the others of its node |
+//! | `x - 2 lag - (H + h) * depth` | takes the others' final parts |
 //!
-//! where `h` is the node's distance from the root of the item's tree: see [`tree`](super::tree).
+//! where `h` is the node's distance from the root of the item's tree, `H` the greatest: see [`tree`](super::tree).
 //!
 //! Order: the node's partial of GPU `g`'s part is `s(g-1) + (… + (s(g+1) + s(g)))` around the node; a node puts its left
 //! child's partial on the left of its own, then its right child's on the left of that.
@@ -27,6 +28,8 @@ pub struct HierarchicalTree {
     star: Star,
     twin: Twin,
     boxes: Boxes,
+    /// The greatest number of hops from a root.
+    deepest: u32,
     items: u32,
     depth: u32,
     lag: u32,
@@ -45,7 +48,7 @@ impl HierarchicalTree {
         let star = Star { grid, node, gpu: grid.gpu(pe), window };
         let twin = Twin::new(node, grid.nodes(), None);
         let boxes = Boxes { up: others, up_credit: others, down: others + 4, down_credit: others + 2 };
-        Self { star, twin, boxes, items, depth, lag }
+        Self { star, twin, boxes, deepest: Twin::deepest(grid.nodes(), None), items, depth, lag }
     }
 
     #[inline(always)]
@@ -60,10 +63,10 @@ impl HierarchicalTree {
         others + 6 + item % 2 * others
     }
 
-    /// How many positions the way down of a tree's items is behind the way up.
+    /// Hops from the root of a tree.
     #[inline(always)]
-    fn behind(self, tree: u32) -> u32 {
-        self.depth * self.twin.of(tree).depth
+    fn hops(self, tree: u32) -> u32 {
+        self.twin.of(tree).depth
     }
 
     #[inline(always)]
@@ -80,7 +83,9 @@ impl HierarchicalTree {
             None
         };
         let send = if step + 1 >= children && links.parent != NONE {
-            self.boxes.to_parent(self.across(links.parent), item, links).send(number(item), window)
+            self.boxes
+                .child_edge(self.across(links.parent), item, links.is_right as u32)
+                .send(number(item), window)
         } else {
             None
         };
@@ -91,7 +96,9 @@ impl HierarchicalTree {
     fn down(self, item: u32, step: u32) -> Option<Step> {
         let (links, window) = (self.twin.of(item), self.star.window);
         let receive = if step == 0 && links.parent != NONE {
-            self.boxes.parent_edge(self.across(links.parent), item, links).receive(number(item), window)
+            self.boxes
+                .to_child(self.across(links.parent), item, links.is_right as u32)
+                .receive(number(item), window)
         } else {
             None
         };
@@ -109,7 +116,7 @@ impl HierarchicalTree {
 impl Schedule for HierarchicalTree {
     #[inline(always)]
     fn steps(self) -> u32 {
-        (self.items + 2 * self.lag + self.behind(0).max(self.behind(1))) * (4 * self.star.others() + 4)
+        (self.items + 2 * self.lag + 2 * self.deepest * self.depth) * (4 * self.star.others() + 4)
     }
 
     #[inline(always)]
@@ -120,12 +127,14 @@ impl Schedule for HierarchicalTree {
         let (give, take, down) = (others, 2 * others + 2, 3 * others + 4);
         let behind = if step < give {
             0
-        } else if step < take {
+        } else if step < give + others {
             self.lag
+        } else if step < take {
+            self.lag + (self.deepest - self.hops((position + self.lag) % 2)) * self.depth
         } else if step < down {
-            self.lag + self.behind((position + self.lag) % 2)
+            self.lag + (self.deepest + self.hops((position + self.lag) % 2)) * self.depth
         } else {
-            2 * self.lag + self.behind(position % 2)
+            2 * self.lag + (self.deepest + self.hops(position % 2)) * self.depth
         };
         let item = position.wrapping_sub(behind);
         if item >= self.items {

@@ -50,7 +50,7 @@
 //!
 //! - A schedule ends for any number of slots from its least on; constructors raise fewer to that. Per edge, a ring needs
 //!   `depth + 1`, a hierarchical ring the greater of `depth + 1` and `lag + 1`, a hierarchical tree that of `depth / 2 + 1` and
-//!   `lag + 1`, a tree `depth / 2 + 1`, or 1 if it goes one way. For the steps of all PEs can be put into one order in which each comes after those that it waits for: by position, then
+//!   `lag + 1`, a tree `depth / 2 + 1`. For the steps of all PEs can be put into one order in which each comes after those that it waits for: by position, then
 //!   receipts before sends (ring), children before parents (up), parents before children (down).
 //! - Each chunk is reduced in one order, which the modules give; it depends on the grid, the lane and the chunk's number
 //!   alone. Its final value is computed by one PE and copied, so all PEs have the same bits.
@@ -83,8 +83,7 @@ pub struct Pipeline {
     /// hierarchical tree: items) a slice has. 0 counts as 1.
     pub rounds: u32,
     /// Rings: how many chunks of each block travel together, at least 1: while one is on the way, the others are handled.
-    /// Trees: how many chunks a PE is later than its parent on the way down, counted from their ways up; an even number, or
-    /// the next one. As many as are handled while a message goes a hop and back.
+    /// Trees: how many chunks a PE handles while another is on its way over one hop; an even number, or the next one.
     pub depth: u32,
     /// Hierarchical: how many items lie between giving a part within the node and taking it. More than there are
     /// items counts as that.

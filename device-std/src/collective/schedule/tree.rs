@@ -1,10 +1,11 @@
 //! The tree: chunks go up to a root and down again, many at a time.
 //!
 //! The PEs of a node form a binary heap; the one at its top is turned by the lane, so that lanes meet on different rails.
-//! The tops of all nodes form two trees ([`twin`](super::twin)), of which each carries every second chunk. In position `x` a
-//! PE handles chunk `x` on its way up and chunk `x - depth * h` on its way down, `h` hops from the root. Since a parent is
-//! behind its children on the way up and before them on the way down, a child must be `depth` positions later for the way
-//! down, in which a message goes up and down one hop, or every chunk would wait for every other's whole way.
+//! The tops of all nodes form two trees ([`twin`](super::twin)), of which each carries every second chunk. Let `h` be how many
+//! hops a PE is from the root, and `H` the most that one is. In position `x` a PE handles chunk `x - (H - h) * depth` on its
+//! way up, and chunk `x - (H + h) * depth` on its way down. So a chunk is `depth` positions later at each hop, in which a
+//! message arrives, and no PE waits in its position for what is not on its way yet. Were chunks and positions the same,
+//! each would wait for every other's whole way: whoever is above in one tree is below in the other.
 //!
 //! A PE sends and receives each chunk twice at most on its rail, as in a ring, and in its node once per neighbour; lanes
 //! even out who has more of them. A chunk passes `2 (log2 nodes + log2 per_node)` hops, so trees win where latency counts.
@@ -13,7 +14,7 @@
 //! and right; each is put on the left of what there is: `right + (left + source)`.
 
 use super::grid::{Grid, minus, plus};
-use super::step::{Edge, Place, Step, Value, Window};
+use super::step::{Edge, Step, Value, Window};
 use super::twin::{Boxes, Links, NONE, Twin, number};
 use super::{Pipeline, Schedule, Shape};
 
@@ -24,12 +25,10 @@ enum Task {
     Broadcast,
 }
 
-/// Inboxes: 0, 1 of the heap's children, then [`BOXES`], then those of the heap's parent: each tree has its own, since its
-/// chunks have their own order on the way down.
-const HEAP_DOWN: u32 = 8;
-/// Credit words: 0 of the heap's parent, then [`BOXES`], then those of the heap's left and right child, by each tree.
-const BOXES: Boxes = Boxes { up: 2, up_credit: 1, down: 6, down_credit: 3 };
-const HEAP_DOWN_CREDIT: u32 = 7;
+/// Inboxes and credit words of the edges in the heap: each tree has its own, since each has its own order of chunks.
+const HEAP: Boxes = Boxes { up: 0, up_credit: 0, down: 10, down_credit: 8 };
+/// Those of the edges between nodes.
+const BOXES: Boxes = Boxes { up: 4, up_credit: 2, down: 8, down_credit: 4 };
 /// Steps of a chunk, in each direction: as many as a PE may have children.
 const STEPS: u32 = 4;
 
@@ -43,6 +42,8 @@ pub struct Tree {
     /// The place in the node's heap.
     place: u32,
     twin: Twin,
+    /// Hops from the root, the most that there are.
+    deepest: u32,
     chunks: u32,
     depth: u32,
     window: Window,
@@ -73,11 +74,11 @@ impl Tree {
         let place = minus(grid.gpu(pe), turn, grid.per_node());
         // Even, so that positions and chunks on the way down belong to the same tree.
         let depth = pipeline.depth.next_multiple_of(2);
-        let least = if task == Task::AllReduce { depth / 2 + 1 } else { 1 };
-        let window = Window { slots: pipeline.slots.max(least), granted: task == Task::Broadcast };
+        let window = Window { slots: pipeline.slots.max(depth / 2 + 1), granted: task == Task::Broadcast };
         let twin = Twin::new(node, grid.nodes(), root);
+        let deepest = Twin::deepest(grid.nodes(), root) + grid.per_node().ilog2();
         let chunks = pipeline.rounds.max(1);
-        Self { grid, task, node, turn, place, twin, chunks, depth, window }
+        Self { grid, task, node, turn, place, twin, deepest, chunks, depth, window }
     }
 
     #[inline(always)]
@@ -107,59 +108,41 @@ impl Tree {
         self.grid.pe(node, self.turn)
     }
 
-    /// Both ends of an edge towards the root, whose child is number `which` of the heap.
-    #[inline(always)]
-    fn heap_up(self, peer: u32, which: u32) -> Edge {
-        Edge { peer, inbox: which, credit: 0, place: Place::Slot }
-    }
-
-    #[inline(always)]
-    fn heap_down(self, peer: u32, chunk: u32, which: u32) -> Edge {
-        let tree = chunk % 2;
-        let credit = HEAP_DOWN_CREDIT + 2 * tree + which;
-        Edge { peer, inbox: HEAP_DOWN + tree, credit, place: Place::Destination }
-    }
-
     /// The edge from the child at number `which` of those in the heap and in the tree.
     #[inline(always)]
-    fn child_edge(self, chunk: u32, which: u32) -> (Edge, u32) {
+    fn child_edge(self, chunk: u32, which: u32) -> Edge {
         let heap = self.heap_children();
         if which < heap {
-            return (self.heap_up(self.heap(2 * self.place + 1 + which), which), chunk + 1);
+            return HEAP.child_edge(self.heap(2 * self.place + 1 + which), chunk, which);
         }
-        let peer = self.across(self.links(chunk).child(which - heap));
-        (BOXES.child_edge(peer, chunk, which - heap), number(chunk))
+        let which = which - heap;
+        BOXES.child_edge(self.across(self.links(chunk).child(which)), chunk, which)
     }
 
     /// The edge to the child at number `which`: those of the tree come first, as the way to them is longer.
     #[inline(always)]
-    fn to_child(self, chunk: u32, which: u32) -> (Edge, u32) {
+    fn to_child(self, chunk: u32, which: u32) -> Edge {
         let (links, across) = (self.links(chunk), self.links(chunk).children());
         if which < across {
-            return (BOXES.to_child(self.across(links.child(which)), chunk, which), number(chunk));
+            return BOXES.to_child(self.across(links.child(which)), chunk, which);
         }
         let which = which - across;
-        (self.heap_down(self.heap(2 * self.place + 1 + which), chunk, which), number(chunk))
+        HEAP.to_child(self.heap(2 * self.place + 1 + which), chunk, which)
     }
 
+    /// The edge to the parent, or from it.
     #[inline(always)]
-    fn parent(self, chunk: u32, up: bool) -> Option<(Edge, u32)> {
-        if self.place > 0 {
-            let (peer, which) = (self.heap((self.place - 1) / 2), (self.place + 1) % 2);
-            return Some(if up {
-                (self.heap_up(peer, which), chunk + 1)
-            } else {
-                (self.heap_down(peer, chunk, which), number(chunk))
-            });
-        }
+    fn parent(self, chunk: u32, up: bool) -> Option<Edge> {
         let links = self.twin.of(chunk);
-        if links.parent == NONE {
+        let (boxes, peer, is_right) = if self.place > 0 {
+            (HEAP, self.heap((self.place - 1) / 2), self.place.is_multiple_of(2))
+        } else if links.parent != NONE {
+            (BOXES, self.across(links.parent), links.is_right)
+        } else {
             return None;
-        }
-        let peer = self.across(links.parent);
-        let edge =
-            if up { BOXES.to_parent(peer, chunk, links) } else { BOXES.parent_edge(peer, chunk, links) };
-        Some((edge, number(chunk)))
+        };
+        let which = is_right as u32;
+        Some(if up { boxes.child_edge(peer, chunk, which) } else { boxes.to_child(peer, chunk, which) })
     }
 
     #[inline(always)]
@@ -169,13 +152,12 @@ impl Tree {
             return None;
         }
         let receive = if step < children {
-            let (edge, number) = self.child_edge(chunk, step);
-            edge.receive(number, self.window)
+            self.child_edge(chunk, step).receive(number(chunk), self.window)
         } else {
             None
         };
         let send = match self.parent(chunk, true) {
-            Some((edge, number)) if step + 1 >= children => edge.send(number, self.window),
+            Some(edge) if step + 1 >= children => edge.send(number(chunk), self.window),
             _ => None,
         };
         Some(Step::reduce(chunk, receive, step == 0, send))
@@ -188,25 +170,34 @@ impl Tree {
             return None;
         }
         let receive = match self.parent(chunk, false) {
-            Some((edge, number)) if step == 0 => edge.receive(number, self.window),
+            Some(edge) if step == 0 => edge.receive(number(chunk), self.window),
             _ => None,
         };
-        let send = if step < children {
-            let (edge, number) = self.to_child(chunk, step);
-            edge.send(number, self.window)
-        } else {
-            None
-        };
+        let send =
+            if step < children { self.to_child(chunk, step).send(number(chunk), self.window) } else { None };
         if step == 0 && receive.is_none() && self.task == Task::Broadcast {
             return Some(Step { chunk, receive, value: Value::Source, keep: true, send });
         }
         if receive.is_none() && send.is_none() { None } else { Some(Step::spread(chunk, receive, send)) }
     }
 
-    /// How many positions the way down of a tree's chunks is behind the way up.
+    /// Hops from the root of a tree.
     #[inline(always)]
-    fn behind(self, tree: u32) -> u32 {
-        self.depth * (self.twin.of(tree).depth + (self.place + 1).ilog2())
+    fn hops(self, tree: u32) -> u32 {
+        self.twin.of(tree).depth + (self.place + 1).ilog2()
+    }
+
+    /// What happens in a position on the way up; and on the way down, as many positions after the first as `behind`.
+    #[inline(always)]
+    fn going_up(self, position: u32, step: u32) -> Option<Step> {
+        let chunk = position.wrapping_sub((self.deepest - self.hops(position % 2)) * self.depth);
+        if chunk < self.chunks { self.up(chunk, step) } else { None }
+    }
+
+    #[inline(always)]
+    fn going_down(self, position: u32, behind: u32, step: u32) -> Option<Step> {
+        let chunk = position.wrapping_sub((behind + self.hops(position % 2)) * self.depth);
+        if chunk < self.chunks { self.down(chunk, step) } else { None }
     }
 
     /// A grant to the parent in a tree, if any chunk passes it.
@@ -215,8 +206,7 @@ impl Tree {
         if tree == 1 && self.chunks == 1 {
             return None;
         }
-        let (edge, _) = self.parent(tree, false)?;
-        Some(Step::grant(edge, self.window))
+        Some(Step::grant(self.parent(tree, false)?, self.window))
     }
 
     #[inline(always)]
@@ -234,9 +224,10 @@ impl Tree {
 impl Schedule for Tree {
     #[inline(always)]
     fn steps(self) -> u32 {
+        let way = self.deepest * self.depth;
         match self.task {
-            Task::AllReduce => (self.chunks + self.behind(0).max(self.behind(1))) * 2 * STEPS,
-            Task::Reduce | Task::Broadcast => self.grants() + self.chunks * STEPS,
+            Task::AllReduce => (self.chunks + 2 * way) * 2 * STEPS,
+            Task::Reduce | Task::Broadcast => self.grants() + (self.chunks + way) * STEPS,
         }
     }
 
@@ -247,15 +238,14 @@ impl Schedule for Tree {
         }
         let index = index - self.grants();
         match self.task {
-            Task::Reduce => self.up(index / STEPS, index % STEPS),
-            Task::Broadcast => self.down(index / STEPS, index % STEPS),
+            Task::Reduce => self.going_up(index / STEPS, index % STEPS),
+            Task::Broadcast => self.going_down(index / STEPS, 0, index % STEPS),
             Task::AllReduce => {
                 let (position, step) = (index / (2 * STEPS), index % (2 * STEPS));
                 if step < STEPS {
-                    if position < self.chunks { self.up(position, step) } else { None }
+                    self.going_up(position, step)
                 } else {
-                    let chunk = position.wrapping_sub(self.behind(position % 2));
-                    if chunk < self.chunks { self.down(chunk, step - STEPS) } else { None }
+                    self.going_down(position, self.deepest, step - STEPS)
                 }
             }
         }
@@ -264,8 +254,8 @@ impl Schedule for Tree {
     #[inline(always)]
     fn shape(self) -> Shape {
         let slots = self.window.slots;
-        let numbers = self.chunks + self.window.granted as u32;
-        Shape { chunks: self.chunks, inboxes: 10, staged: 6, credits: 11, slots, numbers }
+        let numbers = self.through(0) + self.window.granted as u32;
+        Shape { chunks: self.chunks, inboxes: 12, staged: 8, credits: 12, slots, numbers }
     }
 
     #[inline(always)]
@@ -273,13 +263,13 @@ impl Schedule for Tree {
         let (up, down) = (self.task != Task::Broadcast, self.task != Task::Reduce);
         let tree = |which: u32, there: bool| if there { self.through(which) } else { 0 };
         match credit {
-            0 if up && self.place > 0 => self.chunks,
-            1 | 2 => tree(credit - 1, up && self.place == 0 && self.twin.of(credit - 1).parent != NONE),
-            3..7 => {
-                let (which, child) = ((credit - 3) / 2, (credit - 3) % 2);
+            0..2 => tree(credit, up && self.place > 0),
+            2..4 => tree(credit - 2, up && self.place == 0 && self.twin.of(credit - 2).parent != NONE),
+            4..8 => {
+                let (which, child) = ((credit - 4) / 2, (credit - 4) % 2);
                 tree(which, down && child < self.links(which).children())
             }
-            7..11 => tree((credit - 7) / 2, down && (credit - 7) % 2 < self.heap_children()),
+            8..12 => tree((credit - 8) / 2, down && (credit - 8) % 2 < self.heap_children()),
             _ => 0,
         }
     }

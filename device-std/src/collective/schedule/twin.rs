@@ -155,6 +155,16 @@ impl Twin {
         Links { parent: named(parent), left: named(left), right: named(right), is_right, depth }
     }
 
+    /// The greatest depth in either tree.
+    #[inline(always)]
+    pub(super) fn deepest(nodes: u32, root: Option<u32>) -> u32 {
+        match root {
+            None => nodes.ilog2(),
+            Some(_) if nodes == 1 => 0,
+            Some(_) => (nodes - 1).ilog2() + 1,
+        }
+    }
+
     /// The tree that carries chunk `chunk`.
     #[inline(always)]
     pub(super) fn of(self, chunk: u32) -> Links {
@@ -162,7 +172,7 @@ impl Twin {
     }
 }
 
-/// Number of a chunk's message on the edges of its tree.
+/// Number of a chunk's message on an edge of its tree.
 #[inline(always)]
 pub(super) const fn number(chunk: u32) -> u32 {
     chunk / 2 + 1
@@ -182,36 +192,17 @@ pub(super) struct Boxes {
 }
 
 impl Boxes {
-    /// To or from the parent by the tree of `chunk`, towards the root.
-    #[inline(always)]
-    pub(super) fn to_parent(self, peer: u32, chunk: u32, links: Links) -> Edge {
-        self.upwards(peer, chunk, links.is_right as u32)
-    }
-
+    /// Both ends of the edge from the child `which` (0 left, 1 right) to its parent, in the tree of `chunk`.
     #[inline(always)]
     pub(super) fn child_edge(self, peer: u32, chunk: u32, which: u32) -> Edge {
-        self.upwards(peer, chunk, which)
-    }
-
-    #[inline(always)]
-    pub(super) fn to_child(self, peer: u32, chunk: u32, which: u32) -> Edge {
-        self.downwards(peer, chunk, which)
-    }
-
-    #[inline(always)]
-    pub(super) fn parent_edge(self, peer: u32, chunk: u32, links: Links) -> Edge {
-        self.downwards(peer, chunk, links.is_right as u32)
-    }
-
-    #[inline(always)]
-    fn upwards(self, peer: u32, chunk: u32, which: u32) -> Edge {
         let tree = chunk % 2;
         let (inbox, credit) = (self.up + 2 * tree + which, self.up_credit + tree);
         Edge { peer, inbox, credit, place: Place::Slot }
     }
 
+    /// Both ends of the edge to the child.
     #[inline(always)]
-    fn downwards(self, peer: u32, chunk: u32, which: u32) -> Edge {
+    pub(super) fn to_child(self, peer: u32, chunk: u32, which: u32) -> Edge {
         let tree = chunk % 2;
         let (inbox, credit) = (self.down + tree, self.down_credit + 2 * tree + which);
         Edge { peer, inbox, credit, place: Place::Destination }
@@ -246,6 +237,8 @@ mod tests {
             below.sort_unstable();
             assert_eq!(below, (0..nodes).collect::<Vec<_>>(), "each node once, tree {which}");
         }
+        let deepest = twins.iter().map(|twin| twin.of(0).depth.max(twin.of(1).depth)).max();
+        assert_eq!(deepest, Some(Twin::deepest(nodes, root)), "{nodes} nodes");
         for node in (0..nodes).filter(|&node| Some(node) != root) {
             let children = (twins[node as usize].of(0).children(), twins[node as usize].of(1).children());
             assert!(children.0 == 0 || children.1 == 0, "{nodes} nodes: {node} has children in both trees");

@@ -49,14 +49,14 @@ pub struct Plan {
 /// How far the choice of plans goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Plans whose replay has up to about two million messages.
+    /// Plans whose replay has up to about two million messages, chosen at one of several latencies.
     Usual,
-    /// Up to about ten million, and more depths.
+    /// Up to about ten million, and more depths, chosen at each latency.
     Full,
 }
 
 /// Bytes of the messages among which plans choose; a message of a whole part of a slice comes to them.
-const CHUNKS: [u64; 4] = [16 << 10, 64 << 10, 256 << 10, 1 << 20];
+const CHUNKS: [u64; 4] = [16 << 10, 64 << 10, 256 << 10, 512 << 10];
 /// The largest message of a ring, and its buffers: rounds make it so.
 const LARGEST: u64 = 1 << 20;
 /// Slots of each edge, but where the least is more.
@@ -123,9 +123,9 @@ impl Plan {
     /// | algorithm | lanes | depth | messages |
     /// |---|---|---|---|
     /// | ring | 8; 16 with depth 2 | 1, 2, 4 | up to 1 MiB |
-    /// | tree | 8 | 2, 6 | a slice; 16 KiB, 64 KiB, 256 KiB, 1 MiB |
+    /// | tree | 8 | 2, 6 | a slice; 16 KiB, 64 KiB, 256 KiB, 512 KiB |
     /// | hierarchical, rings | 4, 8 | 1, 2, 4 | up to 1 MiB |
-    /// | hierarchical, trees | 4, 8 | 2 (`Full`: 4 too) | a part of a slice; 16 KiB, 64 KiB, 256 KiB, 1 MiB |
+    /// | hierarchical, trees | 4, 8 | 2 (`Full`: 4 too) | a part of a slice; 16 KiB, 64 KiB, 256 KiB, 512 KiB |
     ///
     /// Of trees, those that [`Effort`] allows, and the one with the largest messages in any case.
     pub fn choice(algorithm: Algorithm, grid: Grid, bytes: u64, effort: Effort) -> Vec<Self> {

@@ -1,6 +1,6 @@
 //! Rows of predictions, and what they are held against.
 
-use super::machine::{Machine, Picos};
+use super::machine::{Link, Machine, Picos};
 use super::plan::{Algorithm, Effort, Prediction, best};
 use oxshmem_device::collective::schedule::Grid;
 use serde_json::{Value, json};
@@ -61,15 +61,26 @@ fn through(bytes: f64, gb_per_s: f64) -> Picos {
     (bytes * 1e3 / gb_per_s) as Picos
 }
 
-/// Predicts every algorithm. With one node the two hierarchical ones are the same, and the second is left out.
-pub fn rows(machine: &Machine, grid: Grid, rail_alpha: f64, bytes: u64, effort: Effort) -> Vec<Row> {
-    let mut machine = *machine;
-    machine.rail.alpha_us = rail_alpha;
-    let (bound, floor) = (bound(&machine, grid, bytes), floor(&machine, grid, bytes));
+/// Predicts every algorithm at every latency of rails, in the order of these. Its plan is the fastest at the middle one; with
+/// [`Effort::Full`] at each. With one node the two hierarchical algorithms are the same, and the second is left out.
+pub fn rows(machine: &Machine, grid: Grid, rail_alphas: &[f64], bytes: u64, effort: Effort) -> Vec<Row> {
+    let (bound, floor) = (bound(machine, grid, bytes), floor(machine, grid, bytes));
+    let at = |alpha_us| Machine { rail: Link { alpha_us, ..machine.rail }, ..*machine };
     let all = Algorithm::ALL.into_iter().filter(|&a| grid.nodes() > 1 || a != Algorithm::HierarchicalTree);
-    all.filter_map(|algorithm| best(&machine, algorithm, grid, bytes, effort))
-        .map(|prediction| Row { grid, rail_alpha, bytes, prediction, bound, floor })
-        .collect()
+    let Some(&middle) = rail_alphas.get(rail_alphas.len() / 2) else { return Vec::new() };
+    let chosen: Vec<Prediction> =
+        all.filter_map(|algorithm| best(&at(middle), algorithm, grid, bytes, effort)).collect();
+    let predict = |alpha: f64, chosen: &Prediction| match effort {
+        _ if alpha == middle => Some(*chosen),
+        Effort::Usual => Some(chosen.plan.predict(&at(alpha), grid, bytes, false)),
+        Effort::Full => best(&at(alpha), chosen.plan.algorithm, grid, bytes, effort),
+    };
+    let mut rows = Vec::new();
+    for &rail_alpha in rail_alphas {
+        let predicted = chosen.iter().filter_map(|chosen| predict(rail_alpha, chosen));
+        rows.extend(predicted.map(|prediction| Row { grid, rail_alpha, bytes, prediction, bound, floor }));
+    }
+    rows
 }
 
 /// Where one algorithm follows another as the fastest, among rows of one number of PEs and one latency, by size: the

@@ -120,7 +120,7 @@ fn nothing_is_faster_than_its_ports() {
     for pes in [2, 3, 8, 16, 64] {
         let grid = grid(&H200, pes).expect("nodes");
         for bytes in [1 << 10, 1 << 20, 64 << 20] {
-            for row in rows(&H200, grid, 5.0, bytes, Effort::Usual) {
+            for row in rows(&H200, grid, &[5.0], bytes, Effort::Usual) {
                 assert!(row.of_floor() <= 1.0, "{}", row.line());
                 assert!(row.prediction.time() > 0 && row.floor <= row.bound);
             }
@@ -143,7 +143,7 @@ fn bounds_are_what_they_say() {
 #[test]
 fn large_vectors_reach_the_bound_at_128_pes() {
     let grid = grid(&H200, 128).expect("16 nodes");
-    let rows = rows(&H200, grid, 5.0, 1 << 30, Effort::Usual);
+    let rows = rows(&H200, grid, &[5.0], 1 << 30, Effort::Usual);
     let best = rows.iter().map(|row| row.of_bound()).fold(0.0, f64::max);
     assert!(best >= 0.85, "{best}");
 }
@@ -153,7 +153,7 @@ fn small_vectors_are_for_trees_and_the_fastest_is_told_once() {
     let grid = grid(&H200, 128).expect("16 nodes");
     let all: Vec<_> = [1 << 10, 8 << 10, 1 << 30]
         .into_iter()
-        .flat_map(|bytes| rows(&H200, grid, 5.0, bytes, Effort::Usual))
+        .flat_map(|bytes| rows(&H200, grid, &[5.0], bytes, Effort::Usual))
         .collect();
     let fastest = fastest(&all);
     assert!(matches!(fastest[0], (1024, Algorithm::Tree | Algorithm::HierarchicalTree)), "{fastest:?}");
@@ -170,6 +170,22 @@ fn more_latency_never_helps() {
         };
         assert!(time(3.0) < time(5.0) && time(5.0) < time(10.0), "{algorithm:?}");
     }
+}
+
+#[test]
+fn rows_come_by_latency_with_one_plan_for_all_or_one_for_each() {
+    let grid = grid(&H200, 32).expect("4 nodes");
+    for effort in [Effort::Usual, Effort::Full] {
+        let rows = rows(&H200, grid, &[3.0, 5.0, 10.0], 4 << 20, effort);
+        let alphas: Vec<f64> = rows.iter().map(|row| row.rail_alpha).collect();
+        assert_eq!(alphas, [[3.0; 4], [5.0; 4], [10.0; 4]].concat());
+        for (of_three, of_ten) in rows[..4].iter().zip(&rows[8..]) {
+            assert!(of_three.us() < of_ten.us());
+            let same = of_three.prediction.plan == of_ten.prediction.plan;
+            assert!(same || effort == Effort::Full);
+        }
+    }
+    assert!(rows(&H200, grid, &[], 1 << 20, Effort::Usual).is_empty());
 }
 
 #[test]

@@ -28,16 +28,16 @@ pub(crate) fn simulate(options: &Simulate) -> Result<(), Failure> {
         })?;
         // Within a node, rails have no part.
         let alphas = if grid.nodes() > 1 { &options.alpha[..] } else { &options.alpha[..1] };
-        for &alpha in alphas {
-            let mut group = Vec::new();
-            for &bytes in &sizes {
-                for row in rows(&machine, grid, alpha, bytes, effort) {
-                    println!("{}", row.line());
-                    group.push(row);
-                }
+        let mut of = vec![Vec::new(); alphas.len()];
+        for &bytes in &sizes {
+            let rows = rows(&machine, grid, alphas, bytes, effort);
+            for row in rows {
+                println!("{}", row.line());
+                let at = alphas.iter().position(|&alpha| alpha == row.rail_alpha);
+                at.into_iter().for_each(|at| of[at].push(row));
             }
-            groups.push(group);
         }
+        groups.append(&mut of);
     }
     for group in &groups {
         if let Some(row) = group.first() {
@@ -181,7 +181,7 @@ mod tests {
         let grid = table::grid(&H200, 16).expect("2 nodes");
         let group: Vec<Row> = [1 << 10, 1 << 20]
             .into_iter()
-            .flat_map(|bytes| rows(&H200, grid, 5.0, bytes, Effort::Usual))
+            .flat_map(|bytes| rows(&H200, grid, &[5.0], bytes, Effort::Usual))
             .collect();
         let text = markdown(&H200, std::slice::from_ref(&group));
         assert_eq!(text.lines().filter(|line| line.starts_with("| 16 | 5 | 1 ")).count(), group.len() + 1);

@@ -33,9 +33,11 @@
 //! broadcast and an all-gather a PE says first that it has begun: a receive of number 0, a *grant*, on edges whose
 //! credit words therefore count one more.
 //!
-//! Words are never reset: an execution adds a base to all numbers, and the next one's base is larger by
-//! [`Shape::numbers`]. It begins when the credit words of the last one have reached its base plus [`Schedule::sent`] (plus one with
-//! grants; a word by which nothing was sent may stay as it is): then nothing is in flight, and its schedule and slots may be others.
+//! Words are never reset: an execution adds a base to all numbers, and the next one's base is larger by [`Shape::numbers`].
+//! It begins when this PE's credit words have reached the last base plus [`Schedule::sent`] (plus one with grants; a word by
+//! which nothing was sent stays as it is): then nothing of this PE's is in flight. That is enough where every inbox has the
+//! sender that it had: for the same grid, lane, root, pipeline and algorithm. Others have staging and words of their own, or
+//! a barrier of all PEs between.
 //!
 //! # Executing it
 //!
@@ -49,9 +51,10 @@
 //! # What holds
 //!
 //! - A schedule ends for any number of slots from its least on; constructors raise fewer to that. Per edge, a ring needs
-//!   `depth + 1`, a hierarchical ring the greater of `depth + 1` and `lag + 1`, a hierarchical tree that of `depth / 2 + 1` and
-//!   `lag + 1`, a tree `depth / 2 + 1`. For the steps of all PEs can be put into one order in which each comes after those that it waits for: by position, then
-//!   receipts before sends (ring), children before parents (up), parents before children (down).
+//!   `depth + 1`, a hierarchical ring the greater of `depth + 1` and `lag + 1`, a hierarchical tree that of `depth / 2 + 1`
+//!   and `lag + 1`, a tree `depth / 2 + 1`. For the steps of all PEs can be put into one order in which each comes after those
+//!   that it waits for: by position, then receipts before sends (ring), children before parents (up), parents before
+//!   children (down).
 //! - Each chunk is reduced in one order, which the modules give; it depends on the grid, the lane and the chunk's number
 //!   alone. Its final value is computed by one PE and copied, so all PEs have the same bits.
 //! - Every PE's source goes into each chunk exactly once.

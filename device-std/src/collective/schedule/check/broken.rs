@@ -27,7 +27,7 @@ impl<S: Schedule> Schedule for Broken<S> {
     }
 }
 
-const PIPELINE: Pipeline = Pipeline { rounds: 3, depth: 2, lag: 1, slots: 0 };
+const PIPELINE: Pipeline = Pipeline { rounds: 9, depth: 2, lag: 1, slots: 0 };
 
 /// What is seen of `change`, by some interleaving, on a ring, a tree and a hierarchical ring of 12 PEs.
 fn seen(change: fn(u32, u32, Step) -> Option<Step>) -> [String; 3] {

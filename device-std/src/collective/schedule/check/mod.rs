@@ -132,17 +132,24 @@ fn large(most: u32, schedules: impl Fn(Grid, &[Order])) {
     }
 }
 
-const ONE: Pipeline = Pipeline { rounds: 1, depth: 1, lag: 1, slots: 0 };
+/// One chunk of each block, and the fewest slots; of 4,096 PEs more, with which one PE does many steps at once, unless all was
+/// asked for.
+fn one(grid: Grid) -> Pipeline {
+    let slots = if grid.n_pes() < 4096 || is_full() { 0 } else { 64 };
+    Pipeline { rounds: 1, depth: 1, lag: 1, slots }
+}
 const FEW: Pipeline = Pipeline { rounds: 4, depth: 2, lag: 1, slots: 0 };
 
 #[test]
 fn large_rings() {
     large(128, |grid, orders| {
         let n = grid.n_pes();
-        check("ring", n, Promise::AllReduce, orders, |pe| Ring::all_reduce(grid, pe, 3, ONE));
-        if n <= 1000 {
-            check("ring", n, Promise::ReduceScatter, orders, |pe| Ring::reduce_scatter(grid, pe, 3, ONE));
-            check("ring", n, Promise::AllGather, orders, |pe| Ring::all_gather(grid, pe, 3, ONE));
+        check("ring", n, Promise::AllReduce, orders, |pe| Ring::all_reduce(grid, pe, 3, one(grid)));
+        if n <= 128 || is_full() {
+            check("ring", n, Promise::ReduceScatter, orders, |pe| {
+                Ring::reduce_scatter(grid, pe, 3, one(grid))
+            });
+            check("ring", n, Promise::AllGather, orders, |pe| Ring::all_gather(grid, pe, 3, one(grid)));
         }
     });
 }
@@ -164,7 +171,7 @@ fn large_trees() {
 fn large_hierarchical_rings() {
     large(128, |grid, orders| {
         check("hierarchical ring", grid.n_pes(), Promise::AllReduce, orders, |pe| {
-            HierarchicalRing::all_reduce(grid, pe, ONE)
+            HierarchicalRing::all_reduce(grid, pe, one(grid))
         });
     });
 }

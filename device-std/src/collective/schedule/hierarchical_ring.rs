@@ -1,6 +1,6 @@
 //! Hierarchical all-reduce with rings between nodes: each GPU has a ring with its fellows on its own rail.
 //!
-//! An item is a block of a node's ring, with a chunk for each GPU ([`star`](super::star)). In a round, `depth` items of each
+//! An item is a block of a node's ring, with a chunk for each GPU (`star`). In a round, `depth` items of each
 //! block travel. Time `t` of a round has a position for each of them, in which a PE
 //!
 //! | at | does |

@@ -1,6 +1,6 @@
 //! Hierarchical all-reduce with trees between nodes: each GPU has two trees with its fellows on its own rail.
 //!
-//! An item has a chunk for each GPU ([`star`](super::star)) and goes by one of the two trees ([`twin`](super::twin)). In
+//! An item has a chunk for each GPU (`star`) and goes by one of the two trees (`twin`). In
 //! position `x` a PE
 //!
 //! | item | does |

@@ -1,7 +1,7 @@
 //! The tree: chunks go up to a root and down again, many at a time.
 //!
 //! The PEs of a node form a binary heap; the one at its top is turned by the lane, so that lanes meet on different rails.
-//! The tops of all nodes form two trees ([`twin`](super::twin)), of which each carries every second chunk. Let `h` be how many
+//! The tops of all nodes form two trees (`twin`), of which each carries every second chunk. Let `h` be how many
 //! hops a PE is from the root, and `H` the most that one is. In position `x` a PE handles chunk `x - (H - h) * depth` on its
 //! way up, and chunk `x - (H + h) * depth` on its way down. So a chunk is `depth` positions later at each hop, in which a
 //! message arrives, and no PE waits in its position for what is not on its way yet. Were chunks and positions the same,

@@ -39,6 +39,7 @@
 //! | `element`, `ops` | the types of reductions and the operators |
 //! | `combine` | reductions by packets |
 //! | `fused` | reductions by loads and stores |
+//! | [`schedule`] | rings, trees and hierarchies of messages, for paths without loads and stores: so far replayed by a model only |
 
 mod combine;
 mod element;
@@ -49,6 +50,7 @@ mod ops;
 mod packets;
 mod plan;
 mod reduce;
+pub mod schedule;
 mod varying;
 mod words;
 

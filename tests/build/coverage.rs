@@ -10,8 +10,8 @@ use std::{env, fs};
 use syn::{Attribute, ImplItem, Item, TraitItem, Visibility};
 
 /// Files whose public functions are no device API: the layouts and traits that the host shares, the emulator's side, what
-/// no other crate can name, and the names of rust-cuda, which have kernels of their own.
-const OTHER: &[&str] = &["abi.rs", "abi", "launch.rs", "arch", "cuda_std", "fault.rs"];
+/// no other crate can name, the names of rust-cuda, which have kernels of their own, and the schedules, which no kernel uses yet.
+const OTHER: &[&str] = &["abi.rs", "abi", "launch.rs", "arch", "cuda_std", "fault.rs", "collective/schedule"];
 /// Constructors by which the host makes handles.
 const HOSTS: &[&str] = &["from_parts", "tagged"];
 
@@ -28,7 +28,10 @@ pub(crate) fn write() {
         }
     }
     let mut called = BTreeSet::new();
-    for file in sources(&kernels) {
+    // Those of collective operations have a package of their own.
+    let collective = root.join("collectives/src");
+    let theirs = ["kernels.rs", "sample.rs"].map(|name| collective.join(name));
+    for file in sources(&kernels).into_iter().chain(theirs) {
         let text = fs::read_to_string(&file).expect("a kernel's source can be read");
         calls(text.parse().expect("a kernel's source is Rust"), &mut called);
     }
@@ -39,6 +42,7 @@ pub(crate) fn write() {
     fs::write(out.join("coverage.rs"), text).expect("the build's folder can be written");
     println!("cargo::rerun-if-changed={}", api.display());
     println!("cargo::rerun-if-changed={}", kernels.display());
+    println!("cargo::rerun-if-changed={}", collective.display());
 }
 
 fn sources(folder: &Path) -> Vec<PathBuf> {

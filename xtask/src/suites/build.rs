@@ -65,22 +65,39 @@ pub(super) fn unit(bench: &Bench) -> Result<Outcome> {
         "--workspace",
         "--exclude",
         "oxshmem-tests",
+        // Large, and of no use unoptimised.
+        "--exclude",
+        "oxshmem-collective-tests",
         "--no-fail-fast",
     ]))?;
     pass_through(bench.cargo().args([
         "test",
         "--package",
         "oxshmem-tests",
+        "--no-default-features",
         "--lib",
         "--bins",
         "--test",
         "environment",
     ]))?;
-    pass_through(bench.cargo().args(["test", "--package", "oxshmem-tests", "--doc"]))?;
+    pass_through(bench.cargo().args([
+        "test",
+        "--package",
+        "oxshmem-tests",
+        "--no-default-features",
+        "--doc",
+    ]))?;
     Ok(Outcome::Passed(String::new()))
 }
 
 pub(super) fn ui(bench: &Bench) -> Result<Outcome> {
-    pass_through(bench.cargo().args(["test", "--package", "oxshmem-tests", "--test", "ui"]))?;
+    pass_through(bench.cargo().args([
+        "test",
+        "--package",
+        "oxshmem-tests",
+        "--no-default-features",
+        "--test",
+        "ui",
+    ]))?;
     Ok(Outcome::Passed(String::new()))
 }

@@ -69,6 +69,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("ui", build::ui),
     ("ptx", programs::ptx),
     ("conformance", programs::conformance),
+    ("collectives", programs::collectives),
     ("checker", programs::checker),
     ("litmus", programs::litmus),
     ("examples", programs::examples),

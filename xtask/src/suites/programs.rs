@@ -104,6 +104,24 @@ pub(super) fn conformance(bench: &Bench) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("emulated, {} orders of threads", runs.len())))
 }
 
+/// Collective operations: threads in turn with one device per PE, and in a pseudo-random order on one device for all.
+pub(super) fn collectives(bench: &Bench) -> Result<Outcome> {
+    let program = bench.checkout.build_programs()?.join("collectives");
+    let mut in_turn = start::command(&program);
+    let mut random = start::command(&program);
+    random.env("OXSHMEM_EMULATED_SEED", "1").env("OXSHMEM_EMULATED_DEVICES", "1");
+    if !bench.full {
+        random.args(["2", "3"]);
+    }
+    for command in [&mut in_turn, &mut random] {
+        if bench.full {
+            command.env("OXSHMEM_TEST_FULL", "1");
+        }
+        pass_through(command.env("OXSHMEM_DEVICE", "emulated"))?;
+    }
+    Ok(Outcome::Passed("emulated, 2 orders of threads".to_owned()))
+}
+
 /// Kernels of which it is known what the checker must report, and litmus shapes under all schedules; then the shipped
 /// examples and the conformance suite under it, which are clean.
 pub(super) fn checker(bench: &Bench) -> Result<Outcome> {

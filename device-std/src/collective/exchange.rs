@@ -239,6 +239,10 @@ unsafe fn exchange_elements<T: Pod>(a: u64, b: u64, bytes: u64, (rank, step): (u
         // SAFETY: passed on: both are aligned.
         return unsafe { exchange_each::<crate::arch::V16>(a, b, bytes / 16, (rank, step)) };
     }
+    if align_of::<T>() < 4 && (a | b | bytes) & 3 == 0 {
+        // SAFETY: as above.
+        return unsafe { exchange_each::<u32>(a, b, bytes / 4, (rank, step)) };
+    }
     // SAFETY: passed on: `T`'s alignment divides both addresses and its size.
     unsafe {
         match align_of::<T>() {

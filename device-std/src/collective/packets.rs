@@ -71,23 +71,26 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
     #[inline(always)]
     pub(super) fn four(self, until: &mut Until, at: [(u32, u64); 4], own: u64) -> Got {
         let mut words = [own; 4];
-        let mut missing = at[0];
+        // One by one: a choice among the array's elements would be one of addresses, and put it into local memory.
+        let [(pe_a, at_a), (pe_b, at_b), (pe_c, at_c), (pe_d, at_d)] = at;
+        let (mut missing_pe, mut missing_at) = (pe_a, at_a);
         let polled = poll_until(self.lane.shmem(), until, || {
-            let look = |(pe, index): (u32, u64)| {
+            let look = |pe: u32, index: u64| {
                 if pe == self.lane.me { V16(own, self.round.0) } else { self.look(pe, index) }
             };
-            let (a, b, c, d) = (look(at[0]), look(at[1]), look(at[2]), look(at[3]));
+            let (a, b, c, d) = (look(pe_a, at_a), look(pe_b, at_b), look(pe_c, at_c), look(pe_d, at_d));
             words = [a.0, b.0, c.0, d.0];
             let is = |packet: V16| packet.1 == self.round.0;
-            let (first, seen) = match (is(a), is(b), is(c)) {
-                (false, _, _) => (at[0], a.1),
-                (_, false, _) => (at[1], b.1),
-                (_, _, false) => (at[2], c.1),
-                _ => (at[3], d.1),
+            let seen;
+            (missing_pe, missing_at, seen) = match (is(a), is(b), is(c)) {
+                (false, _, _) => (pe_a, at_a, a.1),
+                (_, false, _) => (pe_b, at_b, b.1),
+                (_, _, false) => (pe_c, at_c, c.1),
+                _ => (pe_d, at_d, d.1),
             };
-            missing = first;
             (is(a) & is(b) & is(c) & is(d), seen)
         });
+        let missing = (missing_pe, missing_at);
         Got { words, polled, missing }
     }
 

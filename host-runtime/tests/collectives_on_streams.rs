@@ -421,5 +421,5 @@ fn the_checker_finds_nothing_in_them_and_the_race_of_one_who_writes_beside_them(
     };
     let well = reduces(false);
     assert!(well.findings.is_empty(), "{well}");
-    says(reduces(true), &["race", "reduce_on"]);
+    says(reduces(true), &["data-race", "reduce at"]);
 }

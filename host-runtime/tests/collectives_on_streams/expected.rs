@@ -1,8 +1,8 @@
 //! What the operations are to bring: made on the host from what each PE gives, which every PE knows.
 #![allow(unreachable_pub)]
 
-use bytemuck::Pod;
 use oxshmem::{Combined, Operator, Parts, Result, Shmem, Stream, SymVec, Team};
+use oxshmem_device::bytemuck::Pod;
 use oxshmem_device::{Reduction, bf16, f16};
 
 /// An element of a test.

@@ -215,7 +215,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     /// first half of the two, the other one the rest.
     #[inline(always)]
     unsafe fn swap<T: Pod>(self, at: u64, part: u64) {
-        let half = (part / 2 + 15 & !15).min(part);
+        let half = ((part / 2 + 15) & !15).min(part);
         let mut next = 1;
         while next < self.n {
             let pe = self.after(next);

@@ -103,7 +103,7 @@ mod tests {
         macro_rules! same {
             ($($number:expr, $op:ident: $($ty:ident as $with:ident),*;)*) => {
                 $($(
-                    let of_op = $ty::word($op.next($ty::first(a), b));
+                    let of_op = $ty::word(Operator::<$ty>::next($op, $ty::first(a), b));
                     let of_number = Operator::<$with>::next(Numbered($number), $with::first(a), b);
                     assert_eq!($with::word(of_number), of_op, stringify!($op $ty));
                     let identity = Operator::<$ty>::identity($op);

@@ -93,6 +93,8 @@ fn blocks_for(pe: &Pe, team: &Team, bytes: u64) -> LaunchConfig {
     LaunchConfig { grid: [blocks, 1, 1], ..block_for(bytes.div_ceil(blocks.into()), BYTES_PER_THREAD) }
 }
 
+type TargetAndSource<T> = (Sym<[T]>, Sym<[T]>);
+
 /// An operation, whose team and ranges were checked.
 #[derive(Debug)]
 pub struct Asked<'a> {
@@ -127,7 +129,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Target and source as words of no higher alignment than their elements.
-    fn words<U: bytemuck::Pod>(&self) -> Result<(Sym<[U]>, Sym<[U]>)> {
+    fn words<U: bytemuck::Pod>(&self) -> Result<TargetAndSource<U>> {
         match (self.target.heap_words(0), self.source.heap_words(0)) {
             (Some(target), Some(source)) => Ok((target, source)),
             _ => Err(nowhere()),

@@ -36,41 +36,10 @@ sample! {
     u128: |bits| u128::from(bits) << 60 | 3;
     [u8; 3]: |bits| [bits as u8, (bits >> 8) as u8, 7];
     [u64; 5]: |bits| [bits, bits >> 3, 5, 6, !bits];
-    f16: |bits| f16::of_f64((bits % 5) as f64 - 2.0);
-    bf16: |bits| bf16::of_f64((bits % 5) as f64 - 2.0);
+    f16: |bits| f16::from_f64((bits % 5) as f64 - 2.0);
+    bf16: |bits| bf16::from_f64((bits % 5) as f64 - 2.0);
     f32: |bits| (bits % 1000) as f32 - 500.0;
     f64: |bits| (bits % 1000) as f64 - 500.0;
-}
-
-/// Floating-point numbers as the widest, in which what the tests add and multiply is exact.
-pub trait Wide: Copy {
-    fn as_f64(self) -> f64;
-    fn of_f64(value: f64) -> Self;
-}
-macro_rules! wide {
-    ($($ty:ty: $of:expr, $from:expr;)*) => {
-        $(
-            impl Wide for $ty {
-                fn as_f64(self) -> f64 {
-                    $of(self)
-                }
-                fn of_f64(value: f64) -> Self {
-                    $from(value)
-                }
-            }
-        )*
-    };
-}
-wide! {
-    f16: f16::to_f64, f16::from_f64;
-    bf16: bf16::to_f64, bf16::from_f64;
-    f32: f64::from, |value| value as f32;
-    f64: |value| value, |value| value;
-}
-
-/// The job's numbers of a team's PEs.
-pub fn members(team: &Team) -> Vec<u32> {
-    (0..team.n_pes()).filter_map(|pe| team.world_pe(pe)).collect()
 }
 
 /// Element `i` of what PE `pe` of a team gives.

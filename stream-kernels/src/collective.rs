@@ -74,7 +74,7 @@ pub fn reduction<T: Numbers>(
     shmem.team(team).channel(channel).apart().reduction(form, Numbered(op), target, source, root);
 }
 
-/// As [`reduction`], of sums.
+/// As `reduction`, of sums.
 #[nvshmem_kernel(instances(u32, u64, f16, bf16, f32, f64))]
 pub fn sum<T: Numbers>(
     shmem: Collective,

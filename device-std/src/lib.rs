@@ -15,7 +15,7 @@
 //! | [`updates`] | updates of words anywhere, sent in batches |
 //! | [`order`] | `fence`, `quiet`, `barrier_all`, grid barriers |
 //! | [`team`] | teams: PEs under numbers of their own |
-//! | [`collective`] | broadcast, all-gather, all-to-all, reductions and scans of a team |
+//! | [`collective`] | broadcast, all-gather, all-to-all, reductions and scans of a team, and schedules of messages |
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
 //! | [`thread`], [`warp`] | indices, shuffles, votes |
 //! | [`clock`] | time inside a kernel |

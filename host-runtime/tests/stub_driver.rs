@@ -82,7 +82,7 @@ fn child() {
     let pes = std::env::var("CHILD_PES").map_or(1, |pes| pes.parse().unwrap());
     let device =
         if std::env::var_os("CHILD_AUTO").is_some() { DeviceChoice::Auto } else { DeviceChoice::Cuda };
-    let mut config = Config::default().pes(pes).device(device).deadline(Duration::from_millis(100));
+    let mut config = Config::default().pes(pes).device(device).deadline(Duration::from_secs(3));
     if std::env::var_os("RANK").is_some() {
         config = Config::from_env().unwrap().device(device);
     }

@@ -4,6 +4,8 @@
 use oxshmem_device::prelude::*;
 
 pub mod kernels;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod simulate;
 
 oxshmem_device::kernels!();
 

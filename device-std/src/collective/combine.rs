@@ -3,7 +3,7 @@
 use super::element::Element;
 use super::lane::Lane;
 use super::ops::Reduction;
-use super::packets::{Ended, Packets};
+use super::packets::{Ended, Four, Packets};
 use super::words;
 use crate::context::MayWait;
 use crate::poll::Until;
@@ -94,11 +94,11 @@ fn combined<T: Element, O: Reduction<T>, W: Scope, C: MayWait>(
     let mut sum = T::first(0);
     while pe < of {
         let at = |k: u32| ((pe + k).min(last), index);
-        let got = packets.four(until, [at(0), at(1), at(2), at(3)], own);
+        let got = packets.four(until, Four(at(0), at(1), at(2), at(3)), own);
         if !ended.note(&got) {
             return None;
         }
-        let [a, b, c, d] = got.words;
+        let Four(a, b, c, d) = got.words;
         sum = if pe == 0 { T::first(a) } else { op.next(sum, a) };
         if pe + 1 < of {
             sum = op.next(sum, b);

@@ -1,6 +1,6 @@
 //! The element types of reductions, in words of 8 bytes in which as many elements lie side by side as there is room for.
 
-use crate::arch::float;
+use crate::arch::{float, order};
 use crate::sym::Data;
 use crate::{bf16, f16};
 
@@ -30,6 +30,8 @@ mod sealed {
 pub(super) trait Integer: Sized {
     /// A word of `f` of the elements of two.
     fn map(a: u64, b: u64, f: impl Fn(Self, Self) -> Self) -> u64;
+    /// The same in a loop that is not unrolled: there is one `f` in the kernel.
+    fn map_in_turn(a: u64, b: u64, f: impl Fn(Self, Self) -> Self) -> u64;
 }
 
 macro_rules! integers {
@@ -57,6 +59,18 @@ macro_rules! integers {
                         at += $unsigned::BITS;
                     }
                     word
+                }
+                #[inline(always)]
+                fn map_in_turn(a: u64, b: u64, f: impl Fn(Self, Self) -> Self) -> u64 {
+                    let (mut word, mut at) = (0u64, order::opaque(0));
+                    loop {
+                        let of = f((a >> at) as $unsigned as Self, (b >> at) as $unsigned as Self);
+                        word |= (of as $unsigned as u64) << at;
+                        at += u64::from($unsigned::BITS);
+                        if at >= 64 {
+                            return word;
+                        }
+                    }
                 }
             }
         )*

@@ -46,7 +46,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let together = (source ^ target) & 15 == 0;
         let head = if together { (source.wrapping_neg() & 15).min(bytes) } else { bytes };
         let words = (bytes - head) / 16;
-        // SAFETY: head, words and tail are parts of the range.
+        // SAFETY: words, head and tail are parts of the range.
         unsafe {
             let mut i = rank;
             while i + 3 * step < words {
@@ -57,12 +57,13 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
                 self.word::<T, O>(op, to, range, head + 16 * i);
                 i += step;
             }
-            // In one loop, which is the longest code: at most 30 elements, unless the two lie to each other as no words do.
-            let (before, all) = (head / element, (bytes - 16 * words) / element);
+            // What is not in whole words, before and behind them.
+            let before = head / element;
+            let count = (bytes - 16 * words) / element;
             let mut i = rank;
-            while i < all {
-                let at = i * element + if i < before { 0 } else { 16 * words };
-                self.element::<T, O>(op, to, range, at);
+            while i < count {
+                let behind = if i < before { 0 } else { 16 * words };
+                self.element::<T, O>(op, to, range, i * element + behind);
                 i += step;
             }
         }
@@ -83,12 +84,11 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
 
     #[inline(always)]
     unsafe fn element<T: Element, O: Reduction<T>>(self, op: O, to: u32, range: Range, at: u64) {
-        let bytes = size_of::<T>() as u64;
         // SAFETY: an element of the range.
-        let load = |pe| unsafe { words::load::<T>(self.heap(pe) + range.source + at, 0, bytes) };
+        let load = |pe| unsafe { words::load_one::<T>(self.heap(pe) + range.source + at) };
         let store = |target: u64, word| {
             // SAFETY: an element of the range.
-            unsafe { words::store::<T>(target + at, 0, bytes, word) }
+            unsafe { words::store_one::<T>(target + at, word) }
         };
         let mut sum = T::first(load(0));
         if to == SCAN {
@@ -110,7 +110,8 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             pe += 1;
         }
         if to == TO_ALL || to == TO_ONE {
-            self.targets(to, range, |target| store(target, T::word(sum)));
+            let word = T::word(sum);
+            self.targets(to, range, |target| store(target, word));
         }
     }
 

@@ -40,6 +40,7 @@
 //! | `form`, `numbered` | reductions and operators as numbers, for kernels that are to do all of them |
 //! | `combine` | reductions by packets |
 //! | `fused` | reductions by loads and stores |
+//! | [`schedule`] | rings, trees and hierarchies of messages, for paths without loads and stores: so far replayed by a model only |
 
 mod combine;
 mod element;
@@ -52,6 +53,7 @@ mod ops;
 mod packets;
 mod plan;
 mod reduce;
+pub mod schedule;
 mod varying;
 mod words;
 

@@ -1,8 +1,8 @@
 //! Operators by number, for kernels that are to do all of them with few instances: integers of one width share one, since but
 //! for the least and the greatest an operator makes the same bits of signed and unsigned ones.
 
-use super::element::Element;
-use super::ops::{And, IntegerOp, Max, Min, Operator, Or, Prod, Reduction, Sum, Xor};
+use super::element::{Element, Integer};
+use super::ops::{And, IntegerOp, Max, Min, Operator, Prod, Reduction, Sum};
 use crate::{bf16, f16};
 
 /// The number of the least of signed integers; the others have the numbers of [`IntegerOp`].
@@ -15,6 +15,9 @@ pub trait Numbers: Element {
     /// What the operator of this number does; another number is the last one's.
     #[doc(hidden)]
     fn next(number: u32, sum: Self::Sum, word: u64) -> Self::Sum;
+    /// What [`Sum`] does.
+    #[doc(hidden)]
+    fn sum(sum: Self::Sum, word: u64) -> Self::Sum;
     /// A word of elements that change nothing.
     #[doc(hidden)]
     fn identity(number: u32) -> u64;
@@ -44,7 +47,7 @@ impl<T: Numbers> Reduction<T> for NumberedSum {}
 impl<T: Numbers> Operator<T> for NumberedSum {
     #[inline(always)]
     fn next(self, sum: T::Sum, word: u64) -> T::Sum {
-        T::next(IntegerOp::Sum as u32, sum, word)
+        T::sum(sum, word)
     }
     #[inline(always)]
     fn identity(self) -> u64 {
@@ -52,49 +55,87 @@ impl<T: Numbers> Operator<T> for NumberedSum {
     }
 }
 
-macro_rules! numbers {
-    ($($ty:ident $(, $signed:ident)?: $($number:literal $op:ident,)* _ $last:ident;)*) => {
+macro_rules! integers {
+    ($($ty:ident, $signed:ident;)*) => {
         $(
             impl Numbers for $ty {
                 #[inline(always)]
-                fn next(number: u32, sum: Self::Sum, word: u64) -> Self::Sum {
-                    match number {
-                        $($number => Operator::<$ty>::next($op, sum, word),)*
-                        $(
-                            SIGNED_MIN => Operator::<$signed>::next(Min, sum, word),
-                            SIGNED_MAX => Operator::<$signed>::next(Max, sum, word),
-                        )?
-                        _ => Operator::<$ty>::next($last, sum, word),
-                    }
+                fn next(number: u32, sum: u64, word: u64) -> u64 {
+                    $ty::map_in_turn(sum, word, |a, b| {
+                        let (less, more) = match number {
+                            SIGNED_MIN | SIGNED_MAX => ((b as $signed) < a as $signed, b as $signed > a as $signed),
+                            _ => (b < a, b > a),
+                        };
+                        match number {
+                            0 => a.wrapping_add(b),
+                            1 => a.wrapping_mul(b),
+                            2 | SIGNED_MIN => if less { b } else { a },
+                            3 | SIGNED_MAX => if more { b } else { a },
+                            4 => a & b,
+                            5 => a | b,
+                            _ => a ^ b,
+                        }
+                    })
+                }
+                #[inline(always)]
+                fn sum(sum: u64, word: u64) -> u64 {
+                    Operator::<$ty>::next(Sum, sum, word)
                 }
                 #[inline(always)]
                 fn identity(number: u32) -> u64 {
                     match number {
-                        $($number => Operator::<$ty>::identity($op),)*
-                        $(
-                            SIGNED_MIN => Operator::<$signed>::identity(Min),
-                            SIGNED_MAX => Operator::<$signed>::identity(Max),
-                        )?
-                        _ => Operator::<$ty>::identity($last),
+                        0 | 5 | 6 => 0,
+                        1 => Operator::<$ty>::identity(Prod),
+                        2 => Operator::<$ty>::identity(Min),
+                        SIGNED_MIN => Operator::<$signed>::identity(Min),
+                        SIGNED_MAX => Operator::<$signed>::identity(Max),
+                        3 => Operator::<$ty>::identity(Max),
+                        _ => Operator::<$ty>::identity(And),
                     }
                 }
             }
         )*
     };
 }
-numbers! {
-    u8, i8: 0 Sum, 1 Prod, 2 Min, 3 Max, 4 And, 5 Or, _ Xor;
-    u16, i16: 0 Sum, 1 Prod, 2 Min, 3 Max, 4 And, 5 Or, _ Xor;
-    u32, i32: 0 Sum, 1 Prod, 2 Min, 3 Max, 4 And, 5 Or, _ Xor;
-    u64, i64: 0 Sum, 1 Prod, 2 Min, 3 Max, 4 And, 5 Or, _ Xor;
-    f16: 0 Sum, 1 Prod, 2 Min, _ Max;
-    bf16: 0 Sum, 1 Prod, 2 Min, _ Max;
-    f32: 0 Sum, 1 Prod, 2 Min, _ Max;
-    f64: 0 Sum, 1 Prod, 2 Min, _ Max;
+integers! {
+    u8, i8; u16, i16; u32, i32; u64, i64;
 }
+
+macro_rules! floats {
+    ($($ty:ident)*) => {
+        $(
+            impl Numbers for $ty {
+                #[inline(always)]
+                fn next(number: u32, sum: Self::Sum, word: u64) -> Self::Sum {
+                    match number {
+                        0 => Operator::<$ty>::next(Sum, sum, word),
+                        1 => Operator::<$ty>::next(Prod, sum, word),
+                        2 => Operator::<$ty>::next(Min, sum, word),
+                        _ => Operator::<$ty>::next(Max, sum, word),
+                    }
+                }
+                #[inline(always)]
+                fn sum(sum: Self::Sum, word: u64) -> Self::Sum {
+                    Operator::<$ty>::next(Sum, sum, word)
+                }
+                #[inline(always)]
+                fn identity(number: u32) -> u64 {
+                    match number {
+                        0 => Operator::<$ty>::identity(Sum),
+                        1 => Operator::<$ty>::identity(Prod),
+                        2 => Operator::<$ty>::identity(Min),
+                        _ => Operator::<$ty>::identity(Max),
+                    }
+                }
+            }
+        )*
+    };
+}
+floats! { f16 bf16 f32 f64 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ops::{Or, Xor};
     use super::*;
 
     #[test]

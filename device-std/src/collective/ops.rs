@@ -147,15 +147,15 @@ macro_rules! integers {
             impl Operator<$ty> for IntegerOp {
                 #[inline(always)]
                 fn next(self, sum: u64, word: u64) -> u64 {
-                    match self {
-                        Self::Sum => Operator::<$ty>::next(Sum, sum, word),
-                        Self::Prod => Operator::<$ty>::next(Prod, sum, word),
-                        Self::Min => Operator::<$ty>::next(Min, sum, word),
-                        Self::Max => Operator::<$ty>::next(Max, sum, word),
-                        Self::And => sum & word,
-                        Self::Or => sum | word,
-                        Self::Xor => sum ^ word,
-                    }
+                    $ty::map_in_turn(sum, word, |a, b| match self {
+                        Self::Sum => a.wrapping_add(b),
+                        Self::Prod => a.wrapping_mul(b),
+                        Self::Min => if b < a { b } else { a },
+                        Self::Max => if b > a { b } else { a },
+                        Self::And => a & b,
+                        Self::Or => a | b,
+                        Self::Xor => a ^ b,
+                    })
                 }
                 #[inline(always)]
                 fn identity(self) -> u64 {

@@ -67,31 +67,35 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
         unsafe { V16::load_relaxed(from) }
     }
 
-    /// Waits for four packets, by PE and index: their words, of which `own` is this PE's.
+    /// Waits for four packets, by PE and index: their words, of which `own` is this PE's. No arrays: they would be in local
+    /// memory.
     #[inline(always)]
-    pub(super) fn four(self, until: &mut Until, at: [(u32, u64); 4], own: u64) -> Got {
-        let mut words = [own; 4];
-        // One by one: a choice among the array's elements would be one of addresses, and put it into local memory.
-        let [(pe_a, at_a), (pe_b, at_b), (pe_c, at_c), (pe_d, at_d)] = at;
-        let (mut missing_pe, mut missing_at) = (pe_a, at_a);
+    pub(super) fn four(self, until: &mut Until, at: Four<(u32, u64)>, own: u64) -> Got {
+        let mut words = Four(own, own, own, own);
+        // Field by field: a choice between pairs would be made in local memory.
+        let (mut pe, mut index) = (0, 0);
         let polled = poll_until(self.lane.shmem(), until, || {
-            let look = |pe: u32, index: u64| {
-                if pe == self.lane.me { V16(own, self.round.0) } else { self.look(pe, index) }
+            let (a, b) = (self.seen(at.0, own), self.seen(at.1, own));
+            let (c, d) = (self.seen(at.2, own), self.seen(at.3, own));
+            words = Four(a.0, b.0, c.0, d.0);
+            let round = self.round.0;
+            let (no_a, no_b, no_c) = (a.1 != round, b.1 != round, c.1 != round);
+            let first = |a: u64, b: u64, c: u64, d: u64| {
+                let of = if no_c { c } else { d };
+                let of = if no_b { b } else { of };
+                if no_a { a } else { of }
             };
-            let (a, b, c, d) = (look(pe_a, at_a), look(pe_b, at_b), look(pe_c, at_c), look(pe_d, at_d));
-            words = [a.0, b.0, c.0, d.0];
-            let is = |packet: V16| packet.1 == self.round.0;
-            let seen;
-            (missing_pe, missing_at, seen) = match (is(a), is(b), is(c)) {
-                (false, _, _) => (pe_a, at_a, a.1),
-                (_, false, _) => (pe_b, at_b, b.1),
-                (_, _, false) => (pe_c, at_c, c.1),
-                _ => (pe_d, at_d, d.1),
-            };
-            (is(a) & is(b) & is(c) & is(d), seen)
+            pe = first(at.0.0.into(), at.1.0.into(), at.2.0.into(), at.3.0.into()) as u32;
+            index = first(at.0.1, at.1.1, at.2.1, at.3.1);
+            (!(no_a | no_b | no_c) & (d.1 == round), first(a.1, b.1, c.1, d.1))
         });
-        let missing = (missing_pe, missing_at);
-        Got { words, polled, missing }
+        Got { words, polled, pe, index }
+    }
+
+    /// What stands in a packet now; of this PE itself its `own` word.
+    #[inline(always)]
+    fn seen(self, (pe, index): (u32, u64), own: u64) -> V16 {
+        if pe == self.lane.me { V16(own, self.round.0) } else { self.look(pe, index) }
     }
 
     /// Takes packets by the threads of the worker, four of each under way at once: number `i` of `total` is that from the PE
@@ -107,15 +111,16 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
         let mut until = Until::within(self.lane.shmem().abi.deadline);
         let mut ended = Ended::well(self.lane.me);
         while share.has_some() {
-            let [a, b, c, d] = share.four().map(&place);
-            let got = self.four(&mut until, [a, b, c, d], 0);
+            let (a, b) = (place(share.at(0)), place(share.at(1)));
+            let (c, d) = (place(share.at(2)), place(share.at(3)));
+            let got = self.four(&mut until, Four(a, b, c, d), 0);
             if !ended.note(&got) {
                 break;
             }
-            share.own(0, |_| keep(a.0, a.1, got.words[0]));
-            share.own(1, |_| keep(b.0, b.1, got.words[1]));
-            share.own(2, |_| keep(c.0, c.1, got.words[2]));
-            share.own(3, |_| keep(d.0, d.1, got.words[3]));
+            share.own(0, |_| keep(a.0, a.1, got.words.0));
+            share.own(1, |_| keep(b.0, b.1, got.words.1));
+            share.own(2, |_| keep(c.0, c.1, got.words.2));
+            share.own(3, |_| keep(d.0, d.1, got.words.3));
             share.advance();
         }
         ended
@@ -129,13 +134,18 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
     }
 }
 
+/// Four of something.
+#[derive(Clone, Copy)]
+pub(super) struct Four<T>(pub(super) T, pub(super) T, pub(super) T, pub(super) T);
+
 /// What came of waiting for packets.
 #[derive(Clone, Copy)]
 pub(super) struct Got {
-    pub(super) words: [u64; 4],
+    pub(super) words: Four<u64>,
     polled: Polled,
-    /// PE and index of the first packet that was missing, if one was.
-    missing: (u32, u64),
+    /// Those of the first packet that was missing, if one was.
+    pe: u32,
+    index: u64,
 }
 
 /// How a thread's taking of packets ended.
@@ -160,7 +170,7 @@ impl Ended {
         if matches!(got.polled, Polled::Held) {
             return true;
         }
-        *self = Self { polled: got.polled, pe: got.missing.0, index: got.missing.1 };
+        *self = Self { polled: got.polled, pe: got.pe, index: got.index };
         false
     }
 }

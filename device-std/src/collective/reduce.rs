@@ -9,7 +9,6 @@ use super::ops::Reduction;
 use super::plan::Plan;
 use super::{Form, begin_of, bytes};
 use crate::context::MayWait;
-use crate::copy::GlobalSpace;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::sym::Sym;
@@ -118,13 +117,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
             // range of its own, of a scattered source the PE whose part it is; by packets a thread reads a word of the source
             // before it writes the same one of the target.
             unsafe {
-                if n == 1 && form != Form::Exscan {
-                    if to != from {
-                        let base = lane.own_heap();
-                        lane.worker.transfer::<GlobalSpace, GlobalSpace, T>(base + to, base + from, all);
-                    }
-                    lane.worker.meet();
-                } else if n > 1 && plan.packets {
+                if n > 1 && plan.packets {
                     lane.combine::<T, O>(op, combining(lane, form, (to, from), all, root));
                     if one_sided {
                         lane.done_with_root();

@@ -3,7 +3,7 @@
 
 use super::bytes;
 use super::lane::Lane;
-use super::packets::Ended;
+use super::packets::{Ended, Four};
 use super::plan::Plan;
 use crate::abi::{Cause, Operation};
 use crate::context::MayWait;
@@ -170,11 +170,11 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let mut pe = 0;
         while pe < self.n {
             let at = |k: u32| ((pe + k).min(self.n - 1), 0);
-            let got = packets.four(&mut until, [at(0), at(1), at(2), at(3)], own);
+            let got = packets.four(&mut until, Four(at(0), at(1), at(2), at(3)), own);
             if !ended.note(&got) {
                 break;
             }
-            let [a, b, c, d] = got.words;
+            let Four(a, b, c, d) = got.words;
             (before, all) = self.counted((before, all), pe, a);
             (before, all) = self.counted((before, all), pe + 1, b);
             (before, all) = self.counted((before, all), pe + 2, c);
@@ -217,13 +217,13 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         while pe < self.n {
             // SAFETY: passed on.
             let own = unsafe { number(counts, self.me) };
-            let got = packets.four(&mut until, [(pe, 0), (pe, 1), (pe, 0), (pe, 1)], own);
+            let got = packets.four(&mut until, Four((pe, 0), (pe, 1), (pe, 0), (pe, 1)), own);
             if !ended.note(&got) {
                 break;
             }
             if self.lane == 0 {
                 // SAFETY: an element of the array, of which this thread alone writes it.
-                unsafe { copy::store::<GlobalSpace, u64>(received + 8 * u64::from(pe), got.words[0]) };
+                unsafe { copy::store::<GlobalSpace, u64>(received + 8 * u64::from(pe), got.words.0) };
             }
             pe += step;
         }

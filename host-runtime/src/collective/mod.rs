@@ -31,6 +31,8 @@ pub use varying::Parts;
 const BYTES_PER_THREAD: u64 = 16;
 /// Bytes that a block has before another is worth it.
 const BYTES_PER_BLOCK: u64 = 64 << 10;
+/// Most threads of a block on the emulator, where each has a stack of its own and a process some ten thousand of them.
+const EMULATED_THREADS: u32 = 64;
 /// Most blocks on a GPU, over all of its PEs.
 const MOST_BLOCKS: u32 = 32;
 
@@ -90,7 +92,9 @@ fn blocks_for(pe: &Pe, team: &Team, bytes: u64) -> LaunchConfig {
     let sharers = pe.job.pes_on_device.iter().copied().max().unwrap_or(1).max(1);
     let most = (MOST_BLOCKS / sharers).clamp(1, area::lanes(team.handle().slot()));
     let blocks = (bytes / BYTES_PER_BLOCK).clamp(1, most.into()) as u32;
-    LaunchConfig { grid: [blocks, 1, 1], ..block_for(bytes.div_ceil(blocks.into()), BYTES_PER_THREAD) }
+    let shape = block_for(bytes.div_ceil(blocks.into()), BYTES_PER_THREAD);
+    let most = if pe.device.info().emulated { EMULATED_THREADS } else { u32::MAX };
+    LaunchConfig { grid: [blocks, 1, 1], ..shape.threads(shape.block[0].min(most)) }
 }
 
 type TargetAndSource<T> = (Sym<[T]>, Sym<[T]>);

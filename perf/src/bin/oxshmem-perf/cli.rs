@@ -1,4 +1,4 @@
-//! The command line: one subcommand per test, `serve` and `compare`; and the cases that a test's options ask for.
+//! The command line: one subcommand per test, `serve`, `compare` and `simulate`; and the cases that a test's options ask for.
 
 use crate::case::{Case, Index, Key, Method, Op, Order, Path, Pattern, Scope, Test};
 use clap::{Args, Parser, Subcommand};
@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Measures oxshmem and its peers in turns, and holds them against each other.
     Compare(Compare),
+    /// Predicts all-reduce on machines that are not there, by replaying its schedules on a model of their links.
+    Simulate(Simulate),
 }
 
 macro_rules! tests {
@@ -193,6 +195,47 @@ pub(crate) struct Compare {
     /// What the records say of the code. Default: the bundle's commit.
     #[arg(long)]
     pub(crate) commit: Option<String>,
+}
+
+/// Options of `simulate`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Simulate {
+    /// Numbers of PEs: up to a node's GPUs, or whole nodes.
+    #[arg(long, value_delimiter = ',', default_value = "16,128,1024,4096")]
+    pub(crate) pes: Vec<u32>,
+    /// Latencies of rails in microseconds.
+    #[arg(long, value_delimiter = ',', value_name = "US", default_value = "3,5,10", value_parser = micros)]
+    pub(crate) alpha: Vec<f64>,
+    /// The least size in bytes.
+    #[arg(short = 'b', long, value_parser = bytes, default_value = "1K")]
+    pub(crate) min_bytes: u64,
+    /// The greatest size in bytes.
+    #[arg(short = 'e', long, value_parser = bytes, default_value = "1G")]
+    pub(crate) max_bytes: u64,
+    /// By what a size is greater than the one before.
+    #[arg(short, long, default_value_t = 8)]
+    pub(crate) factor: u64,
+    /// Parameters of the machine in place of eight H200 per node, as in nvlink-alpha=2.1,nvlink=360.
+    #[arg(long, value_delimiter = ',', value_name = "NAME=NUMBER")]
+    pub(crate) machine: Vec<String>,
+    /// Tries more plans, also those whose replay takes long.
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Adds one JSON object per row to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Writes the table to this file, as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Draws plots into this folder, one per number of PEs.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+/// Microseconds from 0 to a second, 0 excluded.
+fn micros(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && *number <= 1e6);
+    number.ok_or_else(|| format!("a latency is a number of microseconds above 0, and {text:?} is none"))
 }
 
 /// `64K`, `1M`, `2G` or a number of bytes.

@@ -1,5 +1,5 @@
-//! The benchmark suite. `oxshmem-perf TEST` measures a test over sizes, `serve` answers the requests of a comparison, and
-//! `compare` makes one. What is measured how stands in `peers/README.md`; the kernels are this package's library.
+//! The benchmark suite. `oxshmem-perf TEST` measures a test over sizes, `serve` answers the requests of a comparison,
+//! `compare` makes one, and `simulate` predicts. What is measured how stands in `peers/README.md`; the kernels are this package's library.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -10,6 +10,7 @@
 //! | `serve` | the protocol, answered |
 //! | `system` | the protocol, asked: a program that answers it |
 //! | `rows`, `compare`, `record` | what is compared with which bars, the measuring, and what is told of it |
+//! | `simulate` | the model of all-reduce at many PEs: its table and plots |
 //! | `stats`, `error` | medians and percentiles; what can go wrong |
 
 mod case;
@@ -23,6 +24,7 @@ mod report;
 mod rows;
 mod run;
 mod serve;
+mod simulate;
 mod single;
 mod stats;
 mod system;
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         }
         Command::Serve(options) => serve::serve(options),
         Command::Compare(options) => compare::compare(options),
+        Command::Simulate(options) => simulate::simulate(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 //! told to the others. `Debug` says the same as `Display`, so that `fn main() -> oxshmem::Result<()>` ends with
 //! the sentence.
 
+mod collective;
 mod debug;
 mod host_memory;
 mod registration;
@@ -12,6 +13,7 @@ mod trace;
 mod words;
 
 use crate::failure::{Failure, KernelPanic};
+pub use collective::BadCollective;
 pub use host_memory::HostMemory;
 pub use registration::{Registration, Unregistrable};
 use std::sync::Arc;
@@ -531,6 +533,9 @@ pub enum Error {
     /// Strided elements do not lie in the range that was named.
     #[error(transparent)]
     Strides(#[from] BadStride),
+    /// A collective operation that cannot be.
+    #[error(transparent)]
+    Collective(#[from] BadCollective),
     /// Source and target of an operation of the host overlap in part.
     #[error(
         "{by}: source and target overlap in part, which gives no certain result: name ranges that are apart, or the same"

@@ -74,6 +74,7 @@ mod calls;
 #[cfg(feature = "emulator")]
 mod check;
 mod claims;
+mod collective;
 mod config;
 mod debug;
 #[cfg(feature = "cuda")]
@@ -148,8 +149,11 @@ pub use arrays::cuda_array::CudaArrayInterface;
 pub use arrays::dlpack;
 pub use arrays::element::ArrayElement;
 pub use bootstrap::{BadUniqueId, UniqueId};
+pub use collective::{Combined, Operator, Parts, TeamChannel};
 pub use config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
-pub use error::{BadStride, Error, HostMemory, Registration, Result, TraceError, Unregistrable};
+pub use error::{
+    BadCollective, BadStride, Error, HostMemory, Registration, Result, TraceError, Unregistrable,
+};
 pub use event::Event;
 pub use failure::{Failure, KernelPanic, Place};
 pub use graph::Graph;

@@ -2,8 +2,8 @@
 //! stream, and no copy engine can do. Programs do not launch them; they call the operation, `Shmem::put_on` and its like.
 //!
 //! The host has checked every handle, length and PE before it launches one. Data comes as bytes, whatever its type: one
-//! kernel serves all of them, and copies 16 bytes at a time at any alignment. Each kernel is one block: what is too large
-//! for that goes through the copy engine.
+//! kernel serves all of them, and copies 16 bytes at a time at any alignment. Each kernel is one block, what is too large
+//! for that goes through the copy engine; but collective operations take as many blocks as they are worth.
 //!
 //! | module | kernels |
 //! |---|---|
@@ -11,11 +11,13 @@
 //! | [`signal`] | signals, and waits for them and for words of atomics |
 //! | [`atomic`] | atomics on one word |
 //! | [`strided`] | iput, iget |
+//! | [`collective`] | collective operations of teams |
 //! | [`order`] | quiet, and barriers of all PEs and of teams |
 //! | [`clock`] | the device's time, for timelines |
 
 pub mod atomic;
 pub mod clock;
+pub mod collective;
 pub mod order;
 pub mod rma;
 pub mod signal;

@@ -84,10 +84,10 @@ const ALIGNMENT: u64 = 64 << 10;
 
 const _: () = {
     assert!(
-        FLAGS % 16 == 0
-            && WORLD_PACKETS % 32 == 0
-            && TEAM_PACKETS % 32 == 0
-            && control::BYTES % ALIGNMENT == 0
+        FLAGS.is_multiple_of(16)
+            && WORLD_PACKETS.is_multiple_of(32)
+            && TEAM_PACKETS.is_multiple_of(32)
+            && control::BYTES.is_multiple_of(ALIGNMENT)
     );
     // What the docs say of 8 PEs.
     assert!(reserved(8) < 8 << 20);

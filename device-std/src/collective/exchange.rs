@@ -215,7 +215,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     /// first half of the two, the other one the rest.
     #[inline(always)]
     unsafe fn swap<T: Pod>(self, at: u64, part: u64) {
-        let half = (part / 2 + 15 & !15).min(part);
+        let half = ((part / 2 + 15) & !15).min(part);
         let mut next = 1;
         while next < self.n {
             let pe = self.after(next);
@@ -238,6 +238,10 @@ unsafe fn exchange_elements<T: Pod>(a: u64, b: u64, bytes: u64, (rank, step): (u
     if (a | b | bytes) & 15 == 0 {
         // SAFETY: passed on: both are aligned.
         return unsafe { exchange_each::<crate::arch::V16>(a, b, bytes / 16, (rank, step)) };
+    }
+    if align_of::<T>() < 4 && (a | b | bytes) & 3 == 0 {
+        // SAFETY: as above.
+        return unsafe { exchange_each::<u32>(a, b, bytes / 4, (rank, step)) };
     }
     // SAFETY: passed on: `T`'s alignment divides both addresses and its size.
     unsafe {

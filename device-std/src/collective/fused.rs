@@ -33,13 +33,13 @@ pub(super) struct Range {
 type Sums<T> = (<T as Element>::Sum, <T as Element>::Sum);
 
 impl<W: Scope, C: MayWait> Lane<W, C> {
-    /// Combines a range, by the threads of the worker.
+    /// Combines a range, by the threads of the worker, for those that `to` says: a constant but in kernels for all of them.
     ///
     /// # Safety
     /// The range is valid and aligned in every heap of the team; its bytes are a whole number of `T`s, whose size divides
     /// 8; nobody else accesses it meanwhile.
     #[inline(always)]
-    pub(super) unsafe fn fuse<T: Element, O: Reduction<T>, const TO: u32>(self, op: O, range: Range) {
+    pub(super) unsafe fn fuse<T: Element, O: Reduction<T>>(self, op: O, to: u32, range: Range) {
         let (rank, step) = (self.worker.rank(), self.worker.size());
         let element = size_of::<T>() as u64;
         let Range { source, target, bytes, .. } = range;
@@ -50,11 +50,11 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         unsafe {
             let mut i = rank;
             while i + 3 * step < words {
-                self.four::<T, O, TO>(op, range, head + 16 * i, 16 * step);
+                self.four::<T, O>(op, to, range, head + 16 * i, 16 * step);
                 i += 4 * step;
             }
             while i < words {
-                self.word::<T, O, TO>(op, range, head + 16 * i);
+                self.word::<T, O>(op, to, range, head + 16 * i);
                 i += step;
             }
             // What is not in whole words, before and behind them.
@@ -63,7 +63,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             let mut i = rank;
             while i < count {
                 let behind = if i < before { 0 } else { 16 * words };
-                self.element::<T, O, TO>(op, range, i * element + behind);
+                self.element::<T, O>(op, to, range, i * element + behind);
                 i += step;
             }
         }
@@ -71,8 +71,8 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
 
     /// The PEs that get what is combined of all, from first to last.
     #[inline(always)]
-    fn targets<const TO: u32>(self, range: Range, mut store: impl FnMut(u64)) {
-        if TO == TO_ONE {
+    fn targets(self, to: u32, range: Range, mut store: impl FnMut(u64)) {
+        if to == TO_ONE {
             return store(self.heap(range.one) + range.target);
         }
         let mut i = 0;
@@ -83,78 +83,72 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     }
 
     #[inline(always)]
-    unsafe fn element<T: Element, O: Reduction<T>, const TO: u32>(self, op: O, range: Range, at: u64) {
+    unsafe fn element<T: Element, O: Reduction<T>>(self, op: O, to: u32, range: Range, at: u64) {
         // SAFETY: an element of the range.
         let load = |pe| unsafe { words::load_one::<T>(self.heap(pe) + range.source + at) };
-        let store = |to: u64, word| {
+        let store = |target: u64, word| {
             // SAFETY: an element of the range.
-            unsafe { words::store_one::<T>(to + at, word) }
+            unsafe { words::store_one::<T>(target + at, word) }
         };
         let mut sum = T::first(load(0));
-        if TO == SCAN {
+        if to == SCAN {
             store(self.heap(0) + range.target, T::word(sum));
         }
-        if TO == EXSCAN {
+        if to == EXSCAN {
             store(self.heap(0) + range.target, op.identity());
         }
         let mut pe = 1;
         while pe < self.n {
             let word = load(pe);
-            if TO == EXSCAN {
+            if to == EXSCAN {
                 store(self.heap(pe) + range.target, T::word(sum));
             }
             sum = op.next(sum, word);
-            if TO == SCAN {
+            if to == SCAN {
                 store(self.heap(pe) + range.target, T::word(sum));
             }
             pe += 1;
         }
-        if TO == TO_ALL || TO == TO_ONE {
+        if to == TO_ALL || to == TO_ONE {
             let word = T::word(sum);
-            self.targets::<TO>(range, |to| store(to, word));
+            self.targets(to, range, |target| store(target, word));
         }
     }
 
     #[inline(always)]
-    unsafe fn word<T: Element, O: Reduction<T>, const TO: u32>(self, op: O, range: Range, at: u64) {
+    unsafe fn word<T: Element, O: Reduction<T>>(self, op: O, to: u32, range: Range, at: u64) {
         // SAFETY: a word of the range.
         let load = |pe| unsafe { V16::load_global(self.heap(pe) + range.source + at) };
         // SAFETY: as above.
-        let store = |to: u64, word: V16| unsafe { V16::store_global(to + at, word) };
+        let store = |target: u64, word: V16| unsafe { V16::store_global(target + at, word) };
         let mut sum = first::<T>(load(0));
-        if TO == SCAN {
+        if to == SCAN {
             store(self.heap(0) + range.target, word::<T>(sum));
         }
-        if TO == EXSCAN {
+        if to == EXSCAN {
             store(self.heap(0) + range.target, V16(op.identity(), op.identity()));
         }
         let mut pe = 1;
         while pe < self.n {
             let of = load(pe);
-            if TO == EXSCAN {
+            if to == EXSCAN {
                 store(self.heap(pe) + range.target, word::<T>(sum));
             }
             sum = next::<T, O>(op, sum, of);
-            if TO == SCAN {
+            if to == SCAN {
                 store(self.heap(pe) + range.target, word::<T>(sum));
             }
             pe += 1;
         }
-        if TO == TO_ALL || TO == TO_ONE {
+        if to == TO_ALL || to == TO_ONE {
             let word = word::<T>(sum);
-            self.targets::<TO>(range, |to| store(to, word));
+            self.targets(to, range, |target| store(target, word));
         }
     }
 
     /// Four words, of which all loads from a PE are under way together.
     #[inline(always)]
-    unsafe fn four<T: Element, O: Reduction<T>, const TO: u32>(
-        self,
-        op: O,
-        range: Range,
-        at: u64,
-        step: u64,
-    ) {
+    unsafe fn four<T: Element, O: Reduction<T>>(self, op: O, to: u32, range: Range, at: u64, step: u64) {
         // SAFETY: words of the range.
         let load = |pe| unsafe {
             let from = self.heap(pe) + range.source + at;
@@ -162,28 +156,28 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             (a, b, V16::load_global(from + 2 * step), V16::load_global(from + 3 * step))
         };
         // SAFETY: as above.
-        let store = |to: u64, (a, b, c, d): (V16, V16, V16, V16)| unsafe {
-            V16::store_global(to + at, a);
-            V16::store_global(to + at + step, b);
-            V16::store_global(to + at + 2 * step, c);
-            V16::store_global(to + at + 3 * step, d);
+        let store = |target: u64, (a, b, c, d): (V16, V16, V16, V16)| unsafe {
+            V16::store_global(target + at, a);
+            V16::store_global(target + at + step, b);
+            V16::store_global(target + at + 2 * step, c);
+            V16::store_global(target + at + 3 * step, d);
         };
         let words = |(a, b, c, d): (Sums<T>, Sums<T>, Sums<T>, Sums<T>)| {
             (word::<T>(a), word::<T>(b), word::<T>(c), word::<T>(d))
         };
         let (a, b, c, d) = load(0);
         let mut sums = (first::<T>(a), first::<T>(b), first::<T>(c), first::<T>(d));
-        if TO == SCAN {
+        if to == SCAN {
             store(self.heap(0) + range.target, words(sums));
         }
-        if TO == EXSCAN {
+        if to == EXSCAN {
             let identity = V16(op.identity(), op.identity());
             store(self.heap(0) + range.target, (identity, identity, identity, identity));
         }
         let mut pe = 1;
         while pe < self.n {
             let (a, b, c, d) = load(pe);
-            if TO == EXSCAN {
+            if to == EXSCAN {
                 store(self.heap(pe) + range.target, words(sums));
             }
             sums = (
@@ -192,14 +186,14 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
                 next::<T, O>(op, sums.2, c),
                 next::<T, O>(op, sums.3, d),
             );
-            if TO == SCAN {
+            if to == SCAN {
                 store(self.heap(pe) + range.target, words(sums));
             }
             pe += 1;
         }
-        if TO == TO_ALL || TO == TO_ONE {
+        if to == TO_ALL || to == TO_ONE {
             let words = words(sums);
-            self.targets::<TO>(range, |to| store(to, words));
+            self.targets(to, range, |target| store(target, words));
         }
     }
 }

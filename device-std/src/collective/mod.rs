@@ -37,6 +37,7 @@
 //! | `plan` | which protocol, and how many lanes |
 //! | `words` | memory as words of 8 bytes |
 //! | `element`, `ops` | the types of reductions and the operators |
+//! | `form`, `numbered` | reductions and operators as numbers, for kernels that are to do all of them |
 //! | `combine` | reductions by packets |
 //! | `fused` | reductions by loads and stores |
 //! | [`schedule`] | rings, trees and hierarchies of messages, for paths without loads and stores: so far replayed by a model only |
@@ -44,8 +45,10 @@
 mod combine;
 mod element;
 mod exchange;
+mod form;
 mod fused;
 mod lane;
+mod numbered;
 mod ops;
 mod packets;
 mod plan;
@@ -55,6 +58,10 @@ mod varying;
 mod words;
 
 pub use element::Element;
+#[doc(hidden)]
+pub use form::Form;
+#[doc(hidden)]
+pub use numbered::{Numbered, NumberedSum, Numbers, SIGNED_MAX, SIGNED_MIN};
 pub use ops::{And, FloatOp, IntegerOp, Max, Min, Or, Prod, Reduction, Sum, Xor};
 pub use varying::Parts;
 

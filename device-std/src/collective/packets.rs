@@ -30,7 +30,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     fn part_bytes(self) -> u32 {
         let half = self.packet_bytes / 2;
         let parts = self.lanes * (self.n - 1);
-        if parts <= 1 { half } else { half / parts & !(PACKET as u32 - 1) }
+        if parts <= 1 { half } else { (half / parts) & !(PACKET as u32 - 1) }
     }
 
     /// The packets of the operation's round number `number`, from 0.

@@ -1,13 +1,13 @@
-//! Reductions and scans.
+//! Reductions and scans. One body does all of them: where the form is a constant, as in each of the five operations, what is left
+//! of it is that form's; a kernel that takes the form as a number has it once.
 
 use super::combine::Combining;
 use super::element::Element;
-use super::fused::{EXSCAN, Range, SCAN, TO_ALL, TO_ONE};
+use super::fused::Range;
 use super::lane::Lane;
 use super::ops::Reduction;
 use super::plan::Plan;
-use super::{begin_of, bytes};
-use crate::abi::Operation;
+use super::{Form, begin_of, bytes};
 use crate::context::MayWait;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
@@ -31,13 +31,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn reduce<T: Element, O: Reduction<T>>(self, op: O, target: Sym<[T]>, source: Sym<[T]>) {
-        let _recorded = self.enter_here(Operation::Reduce, target.offset(), bytes::<T>(source.len()));
-        self.has_length(target, source.len(), Operation::Reduce);
-        let (to, from) =
-            (self.offset_of(target, Operation::Reduce), self.offset_of(source, Operation::Reduce));
-        let all = self.context.pes();
-        let what = What { to, from, elements: source.len(), root: None, takes: all };
-        self.reduced::<T, O, TO_ALL>(op, Operation::Reduce, what);
+        self.reduction(Form::Reduce, op, target, source, 0);
     }
 
     /// As [`reduce`](Self::reduce), into the `target` of the team's PE `root` alone; those of other PEs are not touched.
@@ -53,15 +47,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         source: Sym<[T]>,
         root: u32,
     ) {
-        let _recorded = self.enter(Operation::ReduceTo, target.offset(), bytes::<T>(source.len()), root);
-        seam::with(root.into());
-        self.has_pe(root, Operation::ReduceTo);
-        self.has_length(target, source.len(), Operation::ReduceTo);
-        let (to, from) =
-            (self.offset_of(target, Operation::ReduceTo), self.offset_of(source, Operation::ReduceTo));
-        let all = self.context.pes();
-        let what = What { to, from, elements: source.len(), root: Some(root), takes: all };
-        self.reduced::<T, O, TO_ONE>(op, Operation::ReduceTo, what);
+        self.reduction(Form::ReduceTo, op, target, source, root);
     }
 
     /// Combines, into each PE's `target`, the `source`s of the team's PEs up to this one. Lengths as of
@@ -71,12 +57,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn scan<T: Element, O: Reduction<T>>(self, op: O, target: Sym<[T]>, source: Sym<[T]>) {
-        let _recorded = self.enter_here(Operation::Scan, target.offset(), bytes::<T>(source.len()));
-        self.has_length(target, source.len(), Operation::Scan);
-        let (to, from) = (self.offset_of(target, Operation::Scan), self.offset_of(source, Operation::Scan));
-        let takes = self.context.meeting().me + 1;
-        let what = What { to, from, elements: source.len(), root: None, takes };
-        self.reduced::<T, O, SCAN>(op, Operation::Scan, what);
+        self.reduction(Form::Scan, op, target, source, 0);
     }
 
     /// Combines, into each PE's `target`, the `source`s of the team's PEs before this one; PE 0 gets what changes nothing: 0
@@ -87,13 +68,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn exscan<T: Element, O: Reduction<T>>(self, op: O, target: Sym<[T]>, source: Sym<[T]>) {
-        let _recorded = self.enter_here(Operation::Exscan, target.offset(), bytes::<T>(source.len()));
-        self.has_length(target, source.len(), Operation::Exscan);
-        let (to, from) =
-            (self.offset_of(target, Operation::Exscan), self.offset_of(source, Operation::Exscan));
-        let takes = self.context.meeting().me;
-        let what = What { to, from, elements: source.len(), root: None, takes };
-        self.reduced::<T, O, EXSCAN>(op, Operation::Exscan, what);
+        self.reduction(Form::Exscan, op, target, source, 0);
     }
 
     /// Combines the `source`s of all PEs, of which each PE gets a part in its `target`: the team's PE `p` the `p`th of as many
@@ -103,102 +78,63 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn reduce_scatter<T: Element, O: Reduction<T>>(self, op: O, target: Sym<[T]>, source: Sym<[T]>) {
-        const OPERATION: Operation = Operation::ReduceScatter;
-        let _recorded = self.enter_here(OPERATION, target.offset(), bytes::<T>(target.len()));
-        let n = self.context.pes();
-        self.same_lengths(target, target.len() * u64::from(n), source.len(), OPERATION);
-        let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
-        let part = bytes::<T>(target.len());
-        if part == 0 {
-            return;
-        }
-        let plan = Plan::of(self, part, false);
-        let begun = Lane::begin(self, OPERATION, plan.lanes);
-        if let Some(lane) = begun {
-            let base = lane.own_heap();
-            // SAFETY: the handles name such memory, aligned for `T`, on every PE; this PE's part of every source is read by
-            // itself alone, and by the thread that writes the same of the target.
-            unsafe {
-                if n > 1 && plan.packets {
-                    lane.combine::<T, O>(
-                        op,
-                        Combining {
-                            source: base + from,
-                            source_step: part,
-                            target: base + to,
-                            bytes: part,
-                            to: (0, n),
-                            of: n,
-                            makes: true,
-                        },
-                    );
-                } else {
-                    lane.ready();
-                    let own = from + part * u64::from(lane.me);
-                    let (begin, end) = lane.range(part);
-                    let range =
-                        Range { source: own + begin, target: to + begin, bytes: end - begin, one: lane.me };
-                    lane.fuse::<T, O, TO_ONE>(op, range);
-                    lane.done();
-                }
-            }
-        }
-        Lane::end(begun, self, 1);
+        self.reduction(Form::ReduceScatter, op, target, source, 0);
     }
 
+    /// The reduction or scan of this form; `root` is that of [`Form::ReduceTo`].
+    #[doc(hidden)]
     #[inline(always)]
-    fn reduced<T: Element, O: Reduction<T>, const TO: u32>(self, op: O, operation: Operation, what: What) {
-        let all = bytes::<T>(what.elements);
+    #[track_caller]
+    pub fn reduction<T: Element, O: Reduction<T>>(
+        self,
+        form: Form,
+        op: O,
+        target: Sym<[T]>,
+        source: Sym<[T]>,
+        root: u32,
+    ) {
+        let operation = form.operation();
+        let (rooted, scatters) = (form == Form::ReduceTo, form == Form::ReduceScatter);
+        let peer = if rooted { root } else { self.context.meeting().me };
+        let all = bytes::<T>(target.len());
+        let _recorded = self.enter(operation, target.offset(), all, peer);
+        let n = self.context.pes();
+        if rooted {
+            seam::with(root.into());
+            self.has_pe(root, operation);
+        }
+        let asked = if scatters { target.len() * u64::from(n) } else { target.len() };
+        self.same_lengths(target, asked, source.len(), operation);
+        let (to, from) = (self.offset_of(target, operation), self.offset_of(source, operation));
         if all == 0 {
             return;
         }
-        let n = self.context.pes();
-        let rooted = TO != TO_ALL;
-        let plan = Plan::of(self, all, rooted);
+        let one_sided = matches!(form, Form::ReduceTo | Form::Scan | Form::Exscan);
+        let plan = Plan::of(self, all, one_sided);
         let begun = Lane::begin(self, operation, plan.lanes);
         if let Some(lane) = begun {
-            let base = lane.own_heap();
             // SAFETY: the handles name such memory, aligned for `T`, on every PE. By loads and stores each PE and lane has a
-            // range of its own; by packets a thread reads a word of the source before it writes the same one of the target.
+            // range of its own, of a scattered source the PE whose part it is; by packets a thread reads a word of the source
+            // before it writes the same one of the target.
             unsafe {
                 if n > 1 && plan.packets {
-                    let to = match TO {
-                        TO_ALL => (0, n),
-                        TO_ONE => what.root.map_or((0, 0), |root| (root, root + 1)),
-                        _ => (lane.me + 1, n),
-                    };
-                    lane.combine::<T, O>(
-                        op,
-                        Combining {
-                            source: base + what.from,
-                            source_step: 0,
-                            target: base + what.to,
-                            bytes: all,
-                            to,
-                            of: what.takes,
-                            makes: what.root.is_none_or(|root| root == lane.me),
-                        },
-                    );
-                    if rooted {
+                    lane.combine::<T, O>(op, combining(lane, form, (to, from), all, root));
+                    if one_sided {
                         lane.done_with_root();
                     }
                 } else {
                     lane.ready();
-                    // In words of 16 bytes, so that all parts lie to the grid as the whole does.
-                    let words = all.div_ceil(16);
-                    let begin = (16 * begin_of(words, n, lane.me)).min(all);
-                    let end = (16 * begin_of(words, n, lane.me + 1)).min(all);
+                    // Of a scattered source the own part, else a part of all: in words of 16 bytes, so that all parts lie to the
+                    // grid as the whole does.
+                    let (me, words) = (lane.me, all.div_ceil(16));
+                    let part =
+                        |pe| if scatters { all * u64::from(pe - me) } else { 16 * begin_of(words, n, pe) };
+                    let (begin, end) = (part(me).min(all), part(me + 1).min(all));
                     let (first, last) = lane.range(end - begin);
-                    let at = begin + first;
-                    lane.fuse::<T, O, TO>(
-                        op,
-                        Range {
-                            source: what.from + at,
-                            target: what.to + at,
-                            bytes: last - first,
-                            one: what.root.unwrap_or(0),
-                        },
-                    );
+                    let own = if scatters { all * u64::from(me) } else { 0 };
+                    let (at, one) = (begin + first, if scatters { me } else { root });
+                    let range = Range { source: from + own + at, target: to + at, bytes: last - first, one };
+                    lane.fuse::<T, O>(op, form.to(), range);
                     lane.done();
                 }
             }
@@ -207,15 +143,29 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     }
 }
 
-/// What is combined, and for whom.
-#[derive(Clone, Copy)]
-struct What {
-    /// Heap offsets.
-    to: u64,
-    from: u64,
-    elements: u64,
-    /// The PE that gets it, if it is one.
-    root: Option<u32>,
-    /// The PEs from 0 on whose elements this one gets.
-    takes: u32,
+/// What a PE sends and makes by packets, of `all` bytes of a target at heap offset `to`.
+#[inline(always)]
+fn combining<W: Scope, C: MayWait>(
+    lane: Lane<W, C>,
+    form: Form,
+    (to, from): (u64, u64),
+    all: u64,
+    root: u32,
+) -> Combining {
+    let (base, me, n) = (lane.own_heap(), lane.me, lane.n);
+    let (sends_to, of) = match form {
+        Form::Reduce | Form::ReduceScatter => ((0, n), n),
+        Form::ReduceTo => ((root, root + 1), n),
+        Form::Scan => ((me + 1, n), me + 1),
+        Form::Exscan => ((me + 1, n), me),
+    };
+    Combining {
+        source: base + from,
+        source_step: if form == Form::ReduceScatter { all } else { 0 },
+        target: base + to,
+        bytes: all,
+        to: sends_to,
+        of,
+        makes: form != Form::ReduceTo || root == me,
+    }
 }

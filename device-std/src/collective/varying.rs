@@ -39,19 +39,27 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn collect<T: Data>(self, target: Sym<[T]>, source: Sym<[T]>) {
+        self.collect_units(target, source, 1);
+    }
+
+    /// As [`collect`](Self::collect), of elements of `unit` `T`s: that is what a record counts.
+    #[doc(hidden)]
+    #[inline(always)]
+    #[track_caller]
+    pub fn collect_units<T: Data>(self, target: Sym<[T]>, source: Sym<[T]>, unit: u64) {
         const OPERATION: Operation = Operation::Collect;
         let own = bytes::<T>(source.len());
         let _recorded = self.enter_here(OPERATION, target.offset(), own);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
         let begun = Lane::begin(self, OPERATION, Plan::varying(self));
         if let Some(lane) = begun {
-            let (before, total) = lane.lengths(source.len());
-            if target.len() < total {
-                self.has_length(target, total, OPERATION);
+            let (before, total) = lane.lengths(source.len() / unit);
+            if target.len() / unit < total {
+                self.same_lengths(target, target.len() / unit, total, OPERATION);
             }
             lane.ready();
             let (begin, end) = lane.range(own);
-            let (here, there) = (from + begin, to + bytes::<T>(before) + begin);
+            let (here, there) = (from + begin, to + bytes::<T>(before * unit) + begin);
             let mut next = 0;
             while next < lane.n {
                 let pe = lane.after(next);
@@ -87,6 +95,14 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     #[inline(always)]
     #[track_caller]
     pub fn alltoallv<T: Data>(self, target: Sym<[T]>, source: Sym<[T]>, parts: Parts) {
+        self.alltoallv_units(target, source, parts, 1);
+    }
+
+    /// As [`alltoallv`](Self::alltoallv), of elements of `unit` `T`s: `parts` counts those.
+    #[doc(hidden)]
+    #[inline(always)]
+    #[track_caller]
+    pub fn alltoallv_units<T: Data>(self, target: Sym<[T]>, source: Sym<[T]>, parts: Parts, unit: u64) {
         const OPERATION: Operation = Operation::Alltoallv;
         let _recorded = self.enter_here(OPERATION, target.offset(), bytes::<T>(source.len()));
         let n = u64::from(self.context.pes());
@@ -110,11 +126,11 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
                 let (count, begin) = unsafe { (number(counts, pe), number(begins, pe)) };
                 // SAFETY: as above.
                 let place = unsafe { lane.place_at(pe, places) };
-                self.is_inside(pe, (begin, count), source.len());
-                self.is_inside(pe, (place, count), target.len());
-                let (first, last) = lane.range(bytes::<T>(count));
-                let there = lane.heap(pe) + to + bytes::<T>(place) + first;
-                let here = lane.own_heap() + from + bytes::<T>(begin) + first;
+                self.is_inside(pe, (begin, count), source.len() / unit);
+                self.is_inside(pe, (place, count), target.len() / unit);
+                let (first, last) = lane.range(bytes::<T>(count * unit));
+                let there = lane.heap(pe) + to + bytes::<T>(place * unit) + first;
+                let here = lane.own_heap() + from + bytes::<T>(begin * unit) + first;
                 // SAFETY: both are inside of memory of `T`s, as was just seen; ready and done keep others away from it.
                 unsafe { lane.copy::<T>(there, here, last - first) };
                 next += 1;

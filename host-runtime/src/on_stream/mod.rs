@@ -7,6 +7,7 @@
 //! | `put_signal_on` | the same; above, the signal is a kernel behind the copy |
 //! | `g_on` | as `get_on` |
 //! | `iput_on`, `iget_on` | a kernel of one block |
+//! | collective operations (`crate::collective`) | a kernel of several blocks |
 //! | `p_on`, `signal_on`, atomics, waits, `quiet_on`, barriers | a kernel of one thread |
 //!
 //! A wait is a kernel, and no stream memory operation (`cuStreamWaitValue64`): the driver gives those no deadline, so a

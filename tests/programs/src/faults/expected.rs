@@ -3,6 +3,7 @@
 use super::PES;
 use super::pmi_server::Malice;
 use super::table::{By, Point, Row, What};
+use super::waits::NAMES_THE_MISSING;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -36,7 +37,10 @@ impl Expected {
         match (row.what, row.point) {
             (_, Point::Nowhere | Point::Returned) => both(ok()),
             (What::Expires, Point::Waits(wait)) => {
-                let of = |pe| format!("Poisoned({pe}) {}", wait.operation().unwrap_or_default());
+                let operation = wait.operation().unwrap_or_default();
+                let names = NAMES_THE_MISSING.contains(&operation);
+                let missing = if names { format!(" of PE {victim}") } else { String::new() };
+                let of = |pe| format!("Poisoned({pe}) {operation}{missing}");
                 let said = (0..PES).filter(|pe| *pe != victim).map(of);
                 Self { call: Some(said.collect()), run: vec![ok()] }
             }

@@ -1,5 +1,6 @@
 //! What a PE's process says of itself on its standard output, a line each, and how the table reads it.
 
+use super::waits::NAMES_THE_MISSING;
 use oxshmem::Error;
 
 /// Something said.
@@ -50,7 +51,12 @@ fn kind(error: &Error) -> String {
         Error::PePanicked { pe, .. } => format!("PePanicked({pe})"),
         Error::Missing { missing, .. } => format!("Missing({})", list(missing)),
         Error::Absent { missing, .. } => format!("Absent({})", list(missing)),
-        Error::Poisoned(failure) => format!("Poisoned({}) {}", failure.pe, failure.operation),
+        Error::Poisoned(failure) => {
+            let operation = failure.operation.to_string();
+            let names = NAMES_THE_MISSING.contains(&operation.as_str());
+            let missing = failure.peer.filter(|_| names).map(|peer| format!(" of PE {peer}"));
+            format!("Poisoned({}) {operation}{}", failure.pe, missing.unwrap_or_default())
+        }
         Error::NotJoined { pe, doing, .. } => format!("NotJoined({pe}) {doing}"),
         Error::BadHandle { .. } => "BadHandle".to_owned(),
         Error::Registration(refused) => format!("Registration({})", refused.pe),

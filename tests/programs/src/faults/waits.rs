@@ -4,11 +4,12 @@
 use super::pe::{call, hold, say, sleep_for_ever};
 use super::said::Said;
 use super::table::{Row, What};
+use crate::kernels::combine::combine;
 use crate::kernels::failures::{miss_barrier, wait_for_ever};
 use crate::kernels::scope;
 use crate::kernels::teams::miss_team;
 use oxshmem::{Error, Graph, LaunchConfig, Result, Shmem, Stream, SymVec, Team};
-use oxshmem_device::{Cmp, Signal, Sym};
+use oxshmem_device::{Cmp, Signal, Sum, Sym};
 
 /// More than the heap has before.
 pub(super) const GROWTH: usize = 16 << 20;
@@ -28,11 +29,13 @@ pub(super) enum Wait {
     KernelUntil,
     KernelBarrier,
     KernelTeamBarrier,
+    KernelReduce,
     StreamUntil,
     StreamReached,
     StreamBarrier,
     StreamSync,
     StreamTeamBarrier,
+    StreamReduce,
     Event,
     GraphUntil,
     GraphBarrier,
@@ -40,7 +43,7 @@ pub(super) enum Wait {
 
 impl Wait {
     /// With the operation that a record of the device names.
-    const TABLE: [(Self, &str, Option<&str>); 17] = [
+    const TABLE: [(Self, &str, Option<&str>); 19] = [
         (Self::TeamBarrier, "in team_barrier", None),
         (Self::TeamSync, "in team_sync", None),
         (Self::TeamSplit, "in team_split_strided", None),
@@ -50,11 +53,13 @@ impl Wait {
         (Self::KernelUntil, "in a kernel's wait_until", Some("wait_until")),
         (Self::KernelBarrier, "in a kernel's barrier_all", Some("barrier_all")),
         (Self::KernelTeamBarrier, "in a kernel's team_barrier", Some("team_barrier")),
+        (Self::KernelReduce, "in a kernel's reduce", Some("reduce")),
         (Self::StreamUntil, "in wait_until_on, with a put to it behind", Some("wait_until")),
         (Self::StreamReached, "in wait_reached_on", Some("wait_reached")),
         (Self::StreamBarrier, "in barrier_all_on", Some("barrier_all")),
         (Self::StreamSync, "in sync_all_on", Some("sync_all")),
         (Self::StreamTeamBarrier, "in team_barrier_on", Some("team_barrier")),
+        (Self::StreamReduce, "in reduce_on", Some("reduce")),
         (Self::Event, "for an event behind a wait", Some("wait_until")),
         (Self::GraphUntil, "in a graph's wait", Some("wait_until")),
         (Self::GraphBarrier, "in a graph's barrier", Some("barrier_all")),
@@ -79,6 +84,9 @@ impl Wait {
         self.entry().1
     }
 }
+
+/// The operations whose records name the PE that did not come.
+pub(super) const NAMES_THE_MISSING: [&str; 1] = ["reduce"];
 
 /// What all PEs have made before.
 struct Made<'a> {
@@ -165,6 +173,7 @@ impl Made<'_> {
             Wait::KernelUntil => wait_for_ever::launch_on(shmem, &stream, SHAPE, never, scope::GRID, 1)?,
             Wait::KernelBarrier => miss_barrier::launch_on(shmem, &stream, SHAPE, scope::GRID, victim)?,
             Wait::KernelTeamBarrier => miss_team::launch_on(shmem, &stream, SHAPE, &team, 0, 0)?,
+            Wait::KernelReduce => combine::launch_on(shmem, &stream, SHAPE, &team, &data)?,
             Wait::StreamUntil => {
                 shmem.wait_until_on(&stream, never, Cmp::Ge, 1)?;
                 shmem.put_on(&stream, &data, &data, victim)?;
@@ -173,6 +182,7 @@ impl Made<'_> {
             Wait::StreamBarrier => shmem.barrier_all_on(&stream)?,
             Wait::StreamSync => shmem.sync_all_on(&stream)?,
             Wait::StreamTeamBarrier => shmem.team_barrier_on(&stream, &team)?,
+            Wait::StreamReduce => shmem.reduce_on(&stream, &team, Sum, &data, &data)?,
             Wait::Event => {
                 shmem.wait_until_on(&stream, never, Cmp::Ge, 1)?;
                 return stream.record()?.synchronize();

@@ -1,5 +1,6 @@
 //! The kernels: some of the conformance suite's sources, and those of these programs.
 
+pub mod combine;
 #[path = "../../../src/kernels/failures.rs"]
 pub mod failures;
 pub mod gather;

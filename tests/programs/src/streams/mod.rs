@@ -6,8 +6,10 @@
 //! | `host` | blocking operations |
 //! | `on_stream` | operations on streams, in order with kernels, with each other and with events |
 //! | `graphs` | graphs, launched again and again with data that changes |
+//! | `collectives` | collective operations of teams |
 //! | `failures` | waits that expire on a stream and in a graph, and what works after recovery |
 
+mod collectives;
 mod failures;
 mod graphs;
 mod host;
@@ -33,6 +35,7 @@ pub fn all(shmem: &Shmem, extent: Extent) -> Result<()> {
     host::all(shmem)?;
     on_stream::all(shmem)?;
     graphs::all(shmem, extent.replays)?;
+    collectives::all(shmem, extent.replays)?;
     if extent.failures {
         failures::all(shmem)?;
     }

@@ -9,7 +9,6 @@ pub const PROGRAMS: &[&str] = &[
     "ring-shift",
     "jacobi",
     "conformance",
-    "collectives",
     "litmus",
     "bounded-wait",
     "streams",
@@ -251,12 +250,7 @@ pub fn test(machine: &Machine) -> Vec<Step> {
         ..Step::new("litmus", &[rounds, u64::from(pes)], pes, Reads::Nothing)
     });
     let waits = [1, 2, 8].map(|pes| Step::new("bounded-wait", &[2], pes, Reads::Nothing));
-    let collectives = [1, 2, 3, 4, 8].map(|pes| Step {
-        limit: Duration::from_secs(900),
-        ..Step::new("collectives", &[u64::from(pes)], pes, Reads::Nothing)
-    });
-    let mut steps: Vec<Step> =
-        conformance.into_iter().chain(collectives).chain(litmus).chain(waits).collect();
+    let mut steps: Vec<Step> = conformance.into_iter().chain(litmus).chain(waits).collect();
     steps.extend(examples(machine.device, &[1, 2, 4, 8]));
     let replays = match machine.device {
         Device::Cuda => 1000,

@@ -1,4 +1,4 @@
-//! The conformance suite of collective operations, and the kernels that it launches.
+//! The conformance suite of collective operations, and the kernels that it launches, emulated.
 
 mod sample;
 

@@ -6,7 +6,7 @@
 
 use crate::driver::{Backing, Device, Reservation, Shareable};
 use crate::error::{Error, Result};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The segments of all PEs of the job, as this process sees them.
 #[derive(Debug)]
@@ -41,6 +41,9 @@ impl AddressSpace {
         let any = device_of_pe.iter().flatten().next().ok_or_else(nobody)?;
         let bytes = bytes.next_multiple_of(granule);
         let whole = bytes.saturating_mul(device_of_pe.len() as u64);
+        // Jobs of one process that start together would take each other's gap.
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..ATTEMPTS {
             // A gap that is large enough for all: found by reserving it, and given back at once. A driver need not heed the
             // wish, and mostly spaces them evenly even so.

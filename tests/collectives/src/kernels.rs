@@ -262,6 +262,9 @@ pub fn storm_of_team(
     storm_by(shmem, who, on_team.block(), (first, count), (target, source, wrong));
 }
 
+/// Target, source and what was wrong.
+type Memory = (Sym<[u32]>, Sym<[u32]>, Sym<[u64]>);
+
 /// Element `index` that the team's PE `pe` gives in operation `number`.
 #[inline(always)]
 fn given(number: u32, pe: u32, index: u64) -> u32 {
@@ -274,7 +277,7 @@ fn storm_by<C: MayWait>(
     (me, n): (u32, u32),
     block: Scoped<oxshmem_device::Block, C>,
     (first, count): (u32, u32),
-    (target, source, wrong): (Sym<[u32]>, Sym<[u32]>, Sym<[u64]>),
+    (target, source, wrong): Memory,
 ) {
     let (rank, step) = (block.rank(), block.size());
     let (here, there) = (shmem.local(source), shmem.local(target));

@@ -283,7 +283,7 @@ pub enum Error {
     },
     /// A device has less memory than its PEs need to start.
     #[error(
-        "{device} has {given} bytes of memory, and its {pes_on_device} PE(s) need at least {least}: for each the start of its heap and its table of teams, {granule} bytes each; {}", more_memory(*emulated)
+        "{device} has {given} bytes of memory, and its {pes_on_device} PE(s) need at least {least}: for each {start} bytes at the start of its heap, and {granule} for its table of teams; {}", more_memory(*emulated)
     )]
     DeviceTooSmall {
         /// The device.
@@ -296,6 +296,8 @@ pub enum Error {
         least: u64,
         /// How many PEs share it.
         pes_on_device: u32,
+        /// Bytes of the runtime's own at the start of each heap.
+        start: u64,
         /// Bytes in which it hands out memory.
         granule: u64,
     },

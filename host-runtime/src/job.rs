@@ -313,6 +313,7 @@ pub(crate) fn segment_bytes(config: &Config, device: &dyn Device, pes_on_device:
             given: info.memory,
             least,
             pes_on_device,
+            start,
             granule: info.granule,
         });
     }

@@ -79,7 +79,7 @@ fn variables_choose_the_run() {
                 ("OXSHMEM_EMULATED_DEVICES", "1"),
                 ("OXSHMEM_EMULATED_MEMORY", "15M"),
             ],
-            &["emulated GPU 0 has 15728640 bytes", "its 4 PE(s) need at least 16777216"],
+            &["emulated GPU 0 has 15728640 bytes", "its 4 PE(s) need at least 41943040"],
         ),
         (&[("OXSHMEM_PATH", "ibgda")], &["the path \"ibgda\" is not built yet", "OXSHMEM_PATH=p2p"]),
         (&[("OXSHMEM_PATH", "proxy")], &["the path \"proxy\" is not built yet"]),
@@ -116,7 +116,7 @@ fn more_pes_than_a_process_runs_are_an_error() {
     let error = common::error(common::emulated(1025).run(|_| Ok(())));
     assert!(matches!(error, oxshmem::Error::TooManyPes { asked: 1025, limit: 1024 }), "{error}");
     says(error, &["1025 PEs were asked for", "1024 at most", "lower OXSHMEM_PES (Config::pes)"]);
-    let most = common::emulated(1024).emulated_devices(16).emulated_memory(1 << 30);
+    let most = common::emulated(1024).emulated_devices(16).emulated_memory(2 << 30);
     assert_eq!(most.run(|shmem| shmem.barrier_all()).unwrap().len(), 1024);
 }
 

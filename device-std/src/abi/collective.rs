@@ -28,25 +28,41 @@ pub const DONE: u64 = 8;
 pub const FLAG_PAIR: u64 = 16;
 /// Bytes of a packet.
 pub const PACKET: u64 = 16;
-/// Lanes of a channel of the team of all PEs.
-pub const WORLD_LANES: u32 = 128;
-/// Lanes of a channel of another team.
-pub const TEAM_LANES: u32 = 16;
+/// Most lanes of a channel of the team of all PEs, and bytes that their flags may have.
+const WORLD_LANES: (u32, u32) = (128, 128 << 10);
+/// The same of a channel of another team.
+const TEAM_LANES: (u32, u32) = (16, 16 << 10);
 /// Bytes for packets in a channel of the team of all PEs.
-pub const WORLD_PACKETS: u32 = 256 << 10;
-/// Bytes for packets in a channel of another team.
-pub const TEAM_PACKETS: u32 = 24 << 10;
+const WORLD_PACKETS: u32 = 256 << 10;
+/// Most bytes for packets in a channel of another team, and bytes for each PE that may send them.
+const TEAM_PACKETS: (u32, u32) = (24 << 10, 8 << 10);
 
-/// Lanes of a channel of the team in this slot.
+/// Lanes of a channel of the team in this slot, in a job of `n_pes` PEs: fewer where there are very many PEs.
 #[inline(always)]
-pub const fn lanes(slot: u64) -> u32 {
-    if slot == teams::WORLD as u64 { WORLD_LANES } else { TEAM_LANES }
+pub const fn lanes(slot: u64, n_pes: u32) -> u32 {
+    let (most, bytes) = if slot == teams::WORLD as u64 { WORLD_LANES } else { TEAM_LANES };
+    let lanes = bytes / (FLAG_PAIR as u32 * n_pes);
+    if lanes == 0 {
+        1
+    } else if lanes < most {
+        lanes
+    } else {
+        most
+    }
 }
 
-/// Bytes for packets in a channel of the team in this slot, in a job of `n_pes` PEs: at least two for each PE in each half.
+/// Bytes for packets in a channel of the team in this slot, in a job of `n_pes` PEs: none for one PE, else at least two for each
+/// PE in each half.
 #[inline(always)]
 pub const fn packets(slot: u64, n_pes: u32) -> u32 {
-    let (usual, least) = (if slot == teams::WORLD as u64 { WORLD_PACKETS } else { TEAM_PACKETS }, 64 * n_pes);
+    let (most, others) = (TEAM_PACKETS.0, TEAM_PACKETS.1 * (n_pes - 1));
+    let usual = match (n_pes, slot == teams::WORLD as u64) {
+        (1, _) => 0,
+        (_, true) => WORLD_PACKETS,
+        _ if others < most => others,
+        _ => most,
+    };
+    let least = if n_pes == 1 { 0 } else { 64 * n_pes };
     if usual > least { usual } else { least }
 }
 
@@ -59,7 +75,7 @@ pub const fn lane_flags(n_pes: u32) -> u64 {
 /// Bytes of a channel of the team in this slot, in a job of `n_pes` PEs.
 #[inline(always)]
 pub const fn channel_bytes(slot: u64, n_pes: u32) -> u64 {
-    FLAGS + lanes(slot) as u64 * lane_flags(n_pes) + packets(slot, n_pes) as u64
+    FLAGS + lanes(slot, n_pes) as u64 * lane_flags(n_pes) + packets(slot, n_pes) as u64
 }
 
 /// Heap offset of a channel of the team in this slot, in a job of `n_pes` PEs.
@@ -86,9 +102,10 @@ const _: () = {
     assert!(
         FLAGS.is_multiple_of(16)
             && WORLD_PACKETS.is_multiple_of(32)
-            && TEAM_PACKETS.is_multiple_of(32)
+            && TEAM_PACKETS.0.is_multiple_of(32)
+            && TEAM_PACKETS.1.is_multiple_of(32)
             && control::BYTES.is_multiple_of(ALIGNMENT)
     );
-    // What the docs say of 8 PEs.
-    assert!(reserved(8) < 8 << 20);
+    // What the docs say.
+    assert!(reserved(1) < 1 << 20 && reserved(8) < 8 << 20 && reserved(1024) < 32 << 20);
 };

@@ -63,7 +63,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let slot = teams::slot(meeting.team);
         let channel = area::channel(slot, meeting.channel, shmem.n_pes());
         let (lane, blocks) = scoped.scope.lane();
-        let lanes = blocks.min(area::lanes(slot)).min(most);
+        let lanes = blocks.min(area::lanes(slot, shmem.n_pes())).min(most);
         if lane >= lanes {
             return None;
         }
@@ -84,7 +84,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             round: Round((meeting.team & TEAM) | (count / ROUND + 1)),
             channel,
             flags: flags + u64::from(lane) * lane_flags,
-            packets: flags + u64::from(area::lanes(slot)) * lane_flags,
+            packets: flags + u64::from(area::lanes(slot, shmem.n_pes())) * lane_flags,
             packet_bytes: area::packets(slot, shmem.n_pes()),
             rooted: Round(rooted),
         })

@@ -48,7 +48,7 @@ impl Plan {
         let slot = teams::slot(scoped.context.meeting().team);
         let packets = area::packets(slot, scoped.shmem().n_pes());
         let others = (scoped.context.pes() - 1).max(1);
-        most_lanes(scoped).min(packets / 2 / others / (2 * PACKET as u32))
+        most_lanes(scoped).min((packets / 2 / others / (2 * PACKET as u32)).max(1))
     }
 }
 
@@ -56,7 +56,7 @@ impl Plan {
 #[inline(always)]
 fn most_lanes<S: Scope, C: MayWait>(scoped: Scoped<S, C>) -> u32 {
     let (_, blocks) = scoped.scope.lane();
-    blocks.min(area::lanes(teams::slot(scoped.context.meeting().team)))
+    blocks.min(area::lanes(teams::slot(scoped.context.meeting().team), scoped.shmem().n_pes()))
 }
 
 impl<W: Scope, C: MayWait> Lane<W, C> {

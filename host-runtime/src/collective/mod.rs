@@ -90,7 +90,7 @@ impl Shmem {
 /// team and the numbers of PEs on each GPU. A table of what was measured is to take its place.
 fn blocks_for(pe: &Pe, team: &Team, bytes: u64) -> LaunchConfig {
     let sharers = pe.job.pes_on_device.iter().copied().max().unwrap_or(1).max(1);
-    let most = (MOST_BLOCKS / sharers).clamp(1, area::lanes(team.handle().slot()));
+    let most = (MOST_BLOCKS / sharers).clamp(1, area::lanes(team.handle().slot(), pe.job.n_pes));
     let blocks = (bytes / BYTES_PER_BLOCK).clamp(1, most.into()) as u32;
     let shape = block_for(bytes.div_ceil(blocks.into()), BYTES_PER_THREAD);
     let most = if pe.device.info().emulated { EMULATED_THREADS } else { u32::MAX };

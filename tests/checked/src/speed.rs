@@ -35,7 +35,7 @@ const SLOT: u64 = 32;
 /// Elements of a small message: 64 bytes.
 const SMALL: u64 = 8;
 /// Bytes of each PE's heap where no [`World`] gives it.
-const HEAP: u64 = 4 << 20;
+const HEAP: u64 = 32 << 20;
 /// Steps that a wait may take where nothing is checked: more than any run.
 const DEADLINE: u64 = 1 << 40;
 

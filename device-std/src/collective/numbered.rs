@@ -2,7 +2,7 @@
 //! for the least and the greatest an operator makes the same bits of signed and unsigned ones.
 
 use super::element::{Element, Integer};
-use super::ops::{And, IntegerOp, Max, Min, Operator, Prod, Reduction, Sum};
+use super::ops::{And, IntegerOp, Max, Min, Operator, Prod, Reduction, Sum, bits_if};
 use crate::{bf16, f16};
 
 /// The number of the least of signed integers; the others have the numbers of [`IntegerOp`].
@@ -83,15 +83,12 @@ macro_rules! integers {
                 }
                 #[inline(always)]
                 fn identity(number: u32) -> u64 {
-                    match number {
-                        0 | 5 | 6 => 0,
-                        1 => Operator::<$ty>::identity(Prod),
-                        2 => Operator::<$ty>::identity(Min),
-                        SIGNED_MIN => Operator::<$signed>::identity(Min),
-                        SIGNED_MAX => Operator::<$signed>::identity(Max),
-                        3 => Operator::<$ty>::identity(Max),
-                        _ => Operator::<$ty>::identity(And),
-                    }
+                    bits_if(number, 1, Operator::<$ty>::identity(Prod))
+                        | bits_if(number, 2, Operator::<$ty>::identity(Min))
+                        | bits_if(number, 3, Operator::<$ty>::identity(Max))
+                        | bits_if(number, 4, Operator::<$ty>::identity(And))
+                        | bits_if(number, SIGNED_MIN, Operator::<$signed>::identity(Min))
+                        | bits_if(number, SIGNED_MAX, Operator::<$signed>::identity(Max))
                 }
             }
         )*
@@ -120,12 +117,10 @@ macro_rules! floats {
                 }
                 #[inline(always)]
                 fn identity(number: u32) -> u64 {
-                    match number {
-                        0 => Operator::<$ty>::identity(Sum),
-                        1 => Operator::<$ty>::identity(Prod),
-                        2 => Operator::<$ty>::identity(Min),
-                        _ => Operator::<$ty>::identity(Max),
-                    }
+                    // That of a sum is 0.
+                    bits_if(number, 1, Operator::<$ty>::identity(Prod))
+                        | bits_if(number, 2, Operator::<$ty>::identity(Min))
+                        | bits_if(number, 3, Operator::<$ty>::identity(Max))
                 }
             }
         )*

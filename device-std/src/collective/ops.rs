@@ -122,6 +122,13 @@ mod sealed {
 }
 pub(super) use sealed::Operator;
 
+/// These bits if the numbers are the same, else 0. No choice between several constants: the compiler would make a table of
+/// them, which it reads by non-coherent loads.
+#[inline(always)]
+pub(super) fn bits_if(number: u32, same: u32, bits: u64) -> u64 {
+    if number == same { bits } else { 0 }
+}
+
 /// A word whose elements all have these bits.
 const fn repeated(bits: u64, width: u32) -> u64 {
     let mut word = 0;
@@ -159,13 +166,11 @@ macro_rules! integers {
                 }
                 #[inline(always)]
                 fn identity(self) -> u64 {
-                    match self {
-                        Self::Sum | Self::Or | Self::Xor => 0,
-                        Self::Prod => Operator::<$ty>::identity(Prod),
-                        Self::Min => Operator::<$ty>::identity(Min),
-                        Self::Max => Operator::<$ty>::identity(Max),
-                        Self::And => u64::MAX,
-                    }
+                    // Those of the others are 0.
+                    bits_if(self as u32, Self::Prod as u32, Operator::<$ty>::identity(Prod))
+                        | bits_if(self as u32, Self::Min as u32, Operator::<$ty>::identity(Min))
+                        | bits_if(self as u32, Self::Max as u32, Operator::<$ty>::identity(Max))
+                        | bits_if(self as u32, Self::And as u32, u64::MAX)
                 }
             }
         )*
@@ -224,12 +229,10 @@ macro_rules! floats {
                 }
                 #[inline(always)]
                 fn identity(self) -> u64 {
-                    match self {
-                        Self::Sum => Operator::<$ty>::identity(Sum),
-                        Self::Prod => Operator::<$ty>::identity(Prod),
-                        Self::Min => Operator::<$ty>::identity(Min),
-                        Self::Max => Operator::<$ty>::identity(Max),
-                    }
+                    // That of a sum is 0.
+                    bits_if(self as u32, Self::Prod as u32, Operator::<$ty>::identity(Prod))
+                        | bits_if(self as u32, Self::Min as u32, Operator::<$ty>::identity(Min))
+                        | bits_if(self as u32, Self::Max as u32, Operator::<$ty>::identity(Max))
                 }
             }
         )*

@@ -33,7 +33,8 @@ pub struct Package {
     pub name: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// Whether its build script compiles kernels: it has `oxshmem-builder` as a build dependency.
+    /// Whether its build script compiles kernels: it has `oxshmem-builder` as a build dependency, and does not say in
+    /// `package.metadata.oxshmem` that they are `emulated-only`.
     pub has_kernels: bool,
 }
 
@@ -182,6 +183,7 @@ fn package(value: &Value) -> Result<Package> {
     let folder = manifest.parent().context("a manifest without a folder")?.to_owned();
     let is_builder =
         |dependency: &Value| dependency["name"] == "oxshmem-builder" && dependency["kind"] == "build";
-    let has_kernels = array(&value["dependencies"]).iter().any(is_builder);
+    let emulated_only = value["metadata"]["oxshmem"]["emulated-only"] == true;
+    let has_kernels = array(&value["dependencies"]).iter().any(is_builder) && !emulated_only;
     Ok(Package { name: text("name")?.to_owned(), folder, has_kernels })
 }

@@ -31,7 +31,8 @@ pub(super) fn ptx(bench: &Bench) -> Result<Outcome> {
     // Its tests of registers pass over themselves where nobody names an assembler.
     let ptxas = Tool::Ptxas.get(&bench.checkout.target)?;
     let mut tests = bench.cargo();
-    tests.args(["test", "--package", "oxshmem-tests", "--test", "ptx", "--", "--nocapture"]);
+    let test = ["test", "--package", "oxshmem-tests", "--no-default-features", "--test", "ptx"];
+    tests.args(test).args(["--", "--nocapture"]);
     pass_through(tests.env("OXSHMEM_TEST_PTXAS", ptxas))?;
     let report = kernels::ptx(&bench.checkout, &[], kernels::Shown::default())?;
     let rebuild = seconds(report.rebuild);
@@ -126,7 +127,15 @@ pub(super) fn collectives(bench: &Bench) -> Result<Outcome> {
 /// examples and the conformance suite under it, which are clean.
 pub(super) fn checker(bench: &Bench) -> Result<Outcome> {
     let mut tests = bench.cargo();
-    tests.args(["test", "--release", "--package", "oxshmem-tests", "--test", "checker"]);
+    tests.args([
+        "test",
+        "--release",
+        "--package",
+        "oxshmem-tests",
+        "--no-default-features",
+        "--test",
+        "checker",
+    ]);
     let finished = show(&mut tests)?;
     let programs = bench.checkout.build_programs()?;
     let seeds: u32 = if bench.full { 20 } else { 3 };

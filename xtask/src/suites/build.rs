@@ -70,34 +70,12 @@ pub(super) fn unit(bench: &Bench) -> Result<Outcome> {
         "oxshmem-collective-tests",
         "--no-fail-fast",
     ]))?;
-    pass_through(bench.cargo().args([
-        "test",
-        "--package",
-        "oxshmem-tests",
-        "--no-default-features",
-        "--lib",
-        "--bins",
-        "--test",
-        "environment",
-    ]))?;
-    pass_through(bench.cargo().args([
-        "test",
-        "--package",
-        "oxshmem-tests",
-        "--no-default-features",
-        "--doc",
-    ]))?;
+    pass_through(bench.whole_system_tests().args(["--lib", "--bins", "--test", "environment"]))?;
+    pass_through(bench.whole_system_tests().arg("--doc"))?;
     Ok(Outcome::Passed(String::new()))
 }
 
 pub(super) fn ui(bench: &Bench) -> Result<Outcome> {
-    pass_through(bench.cargo().args([
-        "test",
-        "--package",
-        "oxshmem-tests",
-        "--no-default-features",
-        "--test",
-        "ui",
-    ]))?;
+    pass_through(bench.whole_system_tests().args(["--test", "ui"]))?;
     Ok(Outcome::Passed(String::new()))
 }

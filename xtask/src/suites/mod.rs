@@ -49,6 +49,13 @@ impl Bench {
         }
         cargo
     }
+
+    /// `cargo test` of `oxshmem-tests`, without what takes minutes to build and has a suite of its own.
+    fn whole_system_tests(&self) -> std::process::Command {
+        let mut cargo = self.cargo();
+        cargo.args(["test", "--package", "oxshmem-tests", "--no-default-features"]);
+        cargo
+    }
 }
 
 /// How a suite that did not fail ended, with a remark.

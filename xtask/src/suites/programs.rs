@@ -30,9 +30,8 @@ pub(super) fn ptx(bench: &Bench) -> Result<Outcome> {
     }
     // Its tests of registers pass over themselves where nobody names an assembler.
     let ptxas = Tool::Ptxas.get(&bench.checkout.target)?;
-    let mut tests = bench.cargo();
-    let test = ["test", "--package", "oxshmem-tests", "--no-default-features", "--test", "ptx"];
-    tests.args(test).args(["--", "--nocapture"]);
+    let mut tests = bench.whole_system_tests();
+    tests.args(["--test", "ptx", "--", "--nocapture"]);
     pass_through(tests.env("OXSHMEM_TEST_PTXAS", ptxas))?;
     let report = kernels::ptx(&bench.checkout, &[], kernels::Shown::default())?;
     let rebuild = seconds(report.rebuild);
@@ -110,7 +109,8 @@ pub(super) fn collectives(bench: &Bench) -> Result<Outcome> {
     let program = bench.checkout.build_programs()?.join("collectives");
     let mut in_turn = start::command(&program);
     let mut random = start::command(&program);
-    random.env("OXSHMEM_EMULATED_SEED", "1").env("OXSHMEM_EMULATED_DEVICES", "1");
+    // Of three PEs two share a device.
+    random.env("OXSHMEM_EMULATED_SEED", "1").env("OXSHMEM_EMULATED_DEVICES", "2");
     if !bench.full {
         random.args(["2", "3"]);
     }
@@ -126,16 +126,8 @@ pub(super) fn collectives(bench: &Bench) -> Result<Outcome> {
 /// Kernels of which it is known what the checker must report, and litmus shapes under all schedules; then the shipped
 /// examples and the conformance suite under it, which are clean.
 pub(super) fn checker(bench: &Bench) -> Result<Outcome> {
-    let mut tests = bench.cargo();
-    tests.args([
-        "test",
-        "--release",
-        "--package",
-        "oxshmem-tests",
-        "--no-default-features",
-        "--test",
-        "checker",
-    ]);
+    let mut tests = bench.whole_system_tests();
+    tests.args(["--release", "--test", "checker"]);
     let finished = show(&mut tests)?;
     let programs = bench.checkout.build_programs()?;
     let seeds: u32 = if bench.full { 20 } else { 3 };

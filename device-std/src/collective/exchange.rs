@@ -194,9 +194,9 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         }
     }
 
-    /// To every PE its part.
+    /// To every PE its part: see [`exchanged`](Scoped::exchanged).
     #[inline(always)]
-    unsafe fn exchange<T: Pod>(self, to: (u64, u64), from: (u64, u64), part: u64) {
+    pub(super) unsafe fn exchange<T: Pod>(self, to: (u64, u64), from: (u64, u64), part: u64) {
         let (begin, end) = self.range(part);
         let there = to.0 + to.1 * u64::from(self.me) + begin;
         let mut next = 0;

@@ -1,6 +1,5 @@
 //! The five reductions and scans as numbers.
 
-use super::fused::{EXSCAN, SCAN, TO_ALL, TO_ONE};
 use crate::abi::Operation;
 
 /// A reduction or scan, chosen when the kernel runs.
@@ -41,17 +40,6 @@ impl Form {
             Self::ReduceTo => Operation::ReduceTo,
             Self::Scan => Operation::Scan,
             Self::Exscan => Operation::Exscan,
-        }
-    }
-
-    /// Where what is combined goes.
-    #[inline(always)]
-    pub(super) const fn to(self) -> u32 {
-        match self {
-            Self::Reduce => TO_ALL,
-            Self::ReduceScatter | Self::ReduceTo => TO_ONE,
-            Self::Scan => SCAN,
-            Self::Exscan => EXSCAN,
         }
     }
 }

@@ -1,22 +1,15 @@
 //! Reductions by loads and stores, in one pass: the elements of a range are loaded from all PEs, combined in registers, and the
 //! result is stored where it is wanted. Nobody else touches a range, so that source and target may be the same memory.
 
+use super::Form;
 use super::element::Element;
 use super::lane::Lane;
 use super::ops::Reduction;
-use super::words;
+use super::packets::Four;
 use crate::arch::{V16, Word};
 use crate::context::MayWait;
+use crate::copy::{self, GlobalSpace, bits, value};
 use crate::scope::Scope;
-
-/// To every PE.
-pub(super) const TO_ALL: u32 = 0;
-/// To one PE.
-pub(super) const TO_ONE: u32 = 1;
-/// To every PE what the PEs up to it give together.
-pub(super) const SCAN: u32 = 2;
-/// To every PE what the PEs before it give together.
-pub(super) const EXSCAN: u32 = 3;
 
 /// A range of elements, at the same place on every PE.
 #[derive(Clone, Copy)]
@@ -25,21 +18,18 @@ pub(super) struct Range {
     pub(super) source: u64,
     pub(super) target: u64,
     pub(super) bytes: u64,
-    /// The PE that gets the result, of [`TO_ONE`].
+    /// The PE that gets the result, where one does.
     pub(super) one: u32,
 }
 
-/// A word of 16 bytes.
-type Sums<T> = (<T as Element>::Sum, <T as Element>::Sum);
-
 impl<W: Scope, C: MayWait> Lane<W, C> {
-    /// Combines a range, by the threads of the worker, for those that `to` says: a constant but in kernels for all of them.
+    /// Combines a range, by the threads of the worker, as `form` says: a constant but in kernels for all of them.
     ///
     /// # Safety
     /// The range is valid and aligned in every heap of the team; its bytes are a whole number of `T`s, whose size divides
     /// 8; nobody else accesses it meanwhile.
     #[inline(always)]
-    pub(super) unsafe fn fuse<T: Element, O: Reduction<T>>(self, op: O, to: u32, range: Range) {
+    pub(super) unsafe fn fuse<T: Element, O: Reduction<T>>(self, op: O, form: Form, range: Range) {
         let (rank, step) = (self.worker.rank(), self.worker.size());
         let element = size_of::<T>() as u64;
         let Range { source, target, bytes, .. } = range;
@@ -50,11 +40,11 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         unsafe {
             let mut i = rank;
             while i + 3 * step < words {
-                self.four::<T, O>(op, to, range, head + 16 * i, 16 * step);
+                self.four::<T, O>(op, form, range, head + 16 * i, 16 * step);
                 i += 4 * step;
             }
             while i < words {
-                self.word::<T, O>(op, to, range, head + 16 * i);
+                self.word::<T, O>(op, form, range, head + 16 * i);
                 i += step;
             }
             // What is not in whole words, before and behind them.
@@ -63,140 +53,109 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             let mut i = rank;
             while i < count {
                 let behind = if i < before { 0 } else { 16 * words };
-                self.element::<T, O>(op, to, range, i * element + behind);
+                self.element::<T, O>(op, form, range, i * element + behind);
                 i += step;
             }
         }
     }
 
-    /// The PEs that get what is combined of all, from first to last.
+    /// One element.
     #[inline(always)]
-    fn targets(self, to: u32, range: Range, mut store: impl FnMut(u64)) {
-        if to == TO_ONE {
-            return store(self.heap(range.one) + range.target);
-        }
-        let mut i = 0;
-        while i < self.n {
-            store(self.heap(self.after(i)) + range.target);
-            i += 1;
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn element<T: Element, O: Reduction<T>>(self, op: O, to: u32, range: Range, at: u64) {
+    unsafe fn element<T: Element, O: Reduction<T>>(self, op: O, form: Form, range: Range, at: u64) {
         // SAFETY: an element of the range.
-        let load = |pe| unsafe { words::load_one::<T>(self.heap(pe) + range.source + at) };
-        let store = |target: u64, word| {
-            // SAFETY: an element of the range.
-            unsafe { words::store_one::<T>(target + at, word) }
-        };
-        let mut sum = T::first(load(0));
-        if to == SCAN {
-            store(self.heap(0) + range.target, T::word(sum));
-        }
-        if to == EXSCAN {
-            store(self.heap(0) + range.target, op.identity());
-        }
-        let mut pe = 1;
-        while pe < self.n {
-            let word = load(pe);
-            if to == EXSCAN {
-                store(self.heap(pe) + range.target, T::word(sum));
-            }
-            sum = op.next(sum, word);
-            if to == SCAN {
-                store(self.heap(pe) + range.target, T::word(sum));
-            }
-            pe += 1;
-        }
-        if to == TO_ALL || to == TO_ONE {
-            let word = T::word(sum);
-            self.targets(to, range, |target| store(target, word));
-        }
+        let load = |from: u64| unsafe { bits(copy::load::<GlobalSpace, T>(from + at)) };
+        // SAFETY: as above.
+        let store = |to: u64, word| unsafe { copy::store::<GlobalSpace, T>(to + at, value(word)) };
+        let next = |sum, word| op.next(sum, word);
+        self.pass(form, range, (load, store), (T::first, next, T::word), op.identity());
     }
 
+    /// A word.
     #[inline(always)]
-    unsafe fn word<T: Element, O: Reduction<T>>(self, op: O, to: u32, range: Range, at: u64) {
+    unsafe fn word<T: Element, O: Reduction<T>>(self, op: O, form: Form, range: Range, at: u64) {
         // SAFETY: a word of the range.
-        let load = |pe| unsafe { V16::load_global(self.heap(pe) + range.source + at) };
+        let load = |from: u64| unsafe { V16::load_global(from + at) };
         // SAFETY: as above.
-        let store = |target: u64, word: V16| unsafe { V16::store_global(target + at, word) };
-        let mut sum = first::<T>(load(0));
-        if to == SCAN {
-            store(self.heap(0) + range.target, word::<T>(sum));
-        }
-        if to == EXSCAN {
-            store(self.heap(0) + range.target, V16(op.identity(), op.identity()));
-        }
-        let mut pe = 1;
-        while pe < self.n {
-            let of = load(pe);
-            if to == EXSCAN {
-                store(self.heap(pe) + range.target, word::<T>(sum));
-            }
-            sum = next::<T, O>(op, sum, of);
-            if to == SCAN {
-                store(self.heap(pe) + range.target, word::<T>(sum));
-            }
-            pe += 1;
-        }
-        if to == TO_ALL || to == TO_ONE {
-            let word = word::<T>(sum);
-            self.targets(to, range, |target| store(target, word));
-        }
+        let store = |to: u64, word| unsafe { V16::store_global(to + at, word) };
+        let next = |sums, words| next::<T, O>(op, sums, words);
+        let identity = V16(op.identity(), op.identity());
+        self.pass(form, range, (load, store), (first::<T>, next, word::<T>), identity);
     }
 
     /// Four words, of which all loads from a PE are under way together.
     #[inline(always)]
-    unsafe fn four<T: Element, O: Reduction<T>>(self, op: O, to: u32, range: Range, at: u64, step: u64) {
+    unsafe fn four<T: Element, O: Reduction<T>>(self, op: O, form: Form, range: Range, at: u64, step: u64) {
         // SAFETY: words of the range.
-        let load = |pe| unsafe {
-            let from = self.heap(pe) + range.source + at;
+        let load = |from: u64| unsafe {
+            let from = from + at;
             let (a, b) = (V16::load_global(from), V16::load_global(from + step));
-            (a, b, V16::load_global(from + 2 * step), V16::load_global(from + 3 * step))
+            Four(a, b, V16::load_global(from + 2 * step), V16::load_global(from + 3 * step))
         };
         // SAFETY: as above.
-        let store = |target: u64, (a, b, c, d): (V16, V16, V16, V16)| unsafe {
-            V16::store_global(target + at, a);
-            V16::store_global(target + at + step, b);
-            V16::store_global(target + at + 2 * step, c);
-            V16::store_global(target + at + 3 * step, d);
+        let store = |to: u64, Four(a, b, c, d): Four<V16>| unsafe {
+            V16::store_global(to + at, a);
+            V16::store_global(to + at + step, b);
+            V16::store_global(to + at + 2 * step, c);
+            V16::store_global(to + at + 3 * step, d);
         };
-        let words = |(a, b, c, d): (Sums<T>, Sums<T>, Sums<T>, Sums<T>)| {
-            (word::<T>(a), word::<T>(b), word::<T>(c), word::<T>(d))
+        let begin = |Four(a, b, c, d)| Four(first::<T>(a), first::<T>(b), first::<T>(c), first::<T>(d));
+        let next = |sums: Four<Sums<T>>, words: Four<V16>| {
+            let (a, b) = (next::<T, O>(op, sums.0, words.0), next::<T, O>(op, sums.1, words.1));
+            Four(a, b, next::<T, O>(op, sums.2, words.2), next::<T, O>(op, sums.3, words.3))
         };
-        let (a, b, c, d) = load(0);
-        let mut sums = (first::<T>(a), first::<T>(b), first::<T>(c), first::<T>(d));
-        if to == SCAN {
-            store(self.heap(0) + range.target, words(sums));
-        }
-        if to == EXSCAN {
-            let identity = V16(op.identity(), op.identity());
-            store(self.heap(0) + range.target, (identity, identity, identity, identity));
+        let end = |Four(a, b, c, d)| Four(word::<T>(a), word::<T>(b), word::<T>(c), word::<T>(d));
+        let identity = V16(op.identity(), op.identity());
+        let identity = Four(identity, identity, identity, identity);
+        self.pass(form, range, (load, store), (begin, next, end), identity);
+    }
+
+    /// Combines what `load` gives of each PE's source, in their order, and has `store` write it to the targets of those that get
+    /// it.
+    #[inline(always)]
+    fn pass<V: Copy, U: Copy>(
+        self,
+        form: Form,
+        range: Range,
+        (load, store): (impl Fn(u64) -> V, impl Fn(u64, V)),
+        (first, next, word): (impl Fn(V) -> U, impl Fn(U, V) -> U, impl Fn(U) -> V),
+        identity: V,
+    ) {
+        let load = |pe| load(self.heap(pe) + range.source);
+        let store = |pe, word| store(self.heap(pe) + range.target, word);
+        let mut sum = first(load(0));
+        match form {
+            Form::Scan => store(0, word(sum)),
+            Form::Exscan => store(0, identity),
+            _ => {}
         }
         let mut pe = 1;
         while pe < self.n {
-            let (a, b, c, d) = load(pe);
-            if to == EXSCAN {
-                store(self.heap(pe) + range.target, words(sums));
+            let of = load(pe);
+            if form == Form::Exscan {
+                store(pe, word(sum));
             }
-            sums = (
-                next::<T, O>(op, sums.0, a),
-                next::<T, O>(op, sums.1, b),
-                next::<T, O>(op, sums.2, c),
-                next::<T, O>(op, sums.3, d),
-            );
-            if to == SCAN {
-                store(self.heap(pe) + range.target, words(sums));
+            sum = next(sum, of);
+            if form == Form::Scan {
+                store(pe, word(sum));
             }
             pe += 1;
         }
-        if to == TO_ALL || to == TO_ONE {
-            let words = words(sums);
-            self.targets(to, range, |target| store(target, words));
+        match form {
+            Form::Scan | Form::Exscan => {}
+            Form::ReduceScatter | Form::ReduceTo => store(range.one, word(sum)),
+            Form::Reduce => {
+                let (word, mut i) = (word(sum), 0);
+                while i < self.n {
+                    store(self.after(i), word);
+                    i += 1;
+                }
+            }
         }
     }
 }
+
+/// The sums of a word of 16 bytes.
+type Sums<T> = (<T as Element>::Sum, <T as Element>::Sum);
 
 #[inline(always)]
 fn first<T: Element>(V16(low, high): V16) -> Sums<T> {

@@ -50,20 +50,19 @@ pub(super) struct Lane<W, C> {
 }
 
 impl<W: Scope, C: MayWait> Lane<W, C> {
-    /// Begins an operation of `scoped` on at most `most` lanes; `None` for a worker that has none. All threads of the scope
-    /// call it.
+    /// Begins an operation of `scoped` on so many lanes, at most as the channel has and the scope has workers; `None` for a
+    /// worker that has none. All threads of the scope call it.
     #[inline(always)]
     pub(super) fn begin<S: Scope<Worker = W>>(
         scoped: Scoped<S, C>,
         operation: Operation,
-        most: u32,
+        lanes: u32,
     ) -> Option<Self> {
         scoped.meet();
         let (shmem, meeting) = (scoped.shmem(), scoped.context.meeting());
         let slot = teams::slot(meeting.team);
         let channel = area::channel(slot, meeting.channel, shmem.n_pes());
-        let (lane, blocks) = scoped.scope.lane();
-        let lanes = blocks.min(area::lanes(slot, shmem.n_pes())).min(most);
+        let (lane, _) = scoped.scope.lane();
         if lane >= lanes {
             return None;
         }
@@ -135,7 +134,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     /// threads of the worker call it, with nothing left to join.
     #[inline(always)]
     pub(super) fn ready(self) {
-        self.tell(0);
+        self.release(0);
         self.await_all(0, self.round);
     }
 
@@ -144,7 +143,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     #[inline(always)]
     pub(super) fn done(self) {
         self.worker.meet();
-        self.tell(DONE);
+        self.release(DONE);
         self.await_all(DONE, self.round);
     }
 
@@ -153,13 +152,8 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     #[inline(always)]
     pub(super) fn done_with_root(self) {
         self.worker.meet();
-        let (mut pe, step) = (self.worker.rank() as u32, self.worker.size() as u32);
-        let mine = self.flags + DONE + FLAG_PAIR * u64::from(self.me);
-        while pe < self.n {
-            // SAFETY: a flag in a mapped peer's area.
-            unsafe { u64::store_relaxed(self.heap(pe) + mine, self.round.0) };
-            pe += step;
-        }
+        // SAFETY: as `tell` asks.
+        self.tell(DONE, |flag| unsafe { u64::store_relaxed(flag, self.round.0) });
         if self.worker.is_leader() {
             // SAFETY: the channel's word in the own heap; the lane is the only one.
             unsafe { u64::store_relaxed(self.own_heap() + self.channel + ROOTED, self.round.0) };
@@ -178,14 +172,28 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         }
     }
 
+    /// Sets the own flags of the other PEs, and releases what the worker did before.
     #[inline(always)]
-    fn tell(self, which: u64) {
+    fn release(self, which: u64) {
+        // SAFETY: as `tell` asks.
+        self.tell(which, |flag| unsafe { u64::store_release(flag, self.round.0) });
+    }
+
+    /// Has `store` write the own flag of each other PE, of which it is given the address: a mapped, aligned word that only atomic
+    /// accesses reach.
+    #[inline(always)]
+    fn tell(self, which: u64, store: impl Fn(u64)) {
+        let mine = self.flag(which, self.me);
+        self.each_other(|pe| store(self.heap(pe) + mine));
+    }
+
+    /// Calls `f` for each other PE, by one of the worker's threads.
+    #[inline(always)]
+    pub(super) fn each_other(self, f: impl Fn(u32)) {
         let (mut pe, step) = (self.worker.rank() as u32, self.worker.size() as u32);
-        let mine = self.flags + which + FLAG_PAIR * u64::from(self.me);
         while pe < self.n {
             if pe != self.me {
-                // SAFETY: a flag in a mapped peer's area.
-                unsafe { u64::store_release(self.heap(pe) + mine, self.round.0) };
+                f(pe);
             }
             pe += step;
         }

@@ -61,7 +61,7 @@ pub use element::Element;
 #[doc(hidden)]
 pub use form::Form;
 #[doc(hidden)]
-pub use numbered::{Numbered, NumberedSum, Numbers, SIGNED_MAX, SIGNED_MIN};
+pub use numbered::{Numbered, NumberedSum, Numbers};
 pub use ops::{And, FloatOp, IntegerOp, Max, Min, Or, Prod, Reduction, Sum, Xor};
 pub use varying::Parts;
 

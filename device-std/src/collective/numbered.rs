@@ -2,13 +2,13 @@
 //! for the least and the greatest an operator makes the same bits of signed and unsigned ones.
 
 use super::element::{Element, Integer};
-use super::ops::{And, IntegerOp, Max, Min, Operator, Prod, Reduction, Sum, bits_if};
+use super::ops::{And, IntegerOp, Max, Min, Operator, Prod, Reduction, Sum};
 use crate::{bf16, f16};
 
 /// The number of the least of signed integers; the others have the numbers of [`IntegerOp`].
-pub const SIGNED_MIN: u32 = 7;
+pub(super) const SIGNED_MIN: u32 = 7;
 /// The number of the greatest of signed integers.
-pub const SIGNED_MAX: u32 = 8;
+pub(super) const SIGNED_MAX: u32 = 8;
 
 /// An element type of such kernels: unsigned integers stand for signed ones, too.
 pub trait Numbers: Element {
@@ -53,6 +53,13 @@ impl<T: Numbers> Operator<T> for NumberedSum {
     fn identity(self) -> u64 {
         T::identity(IntegerOp::Sum as u32)
     }
+}
+
+/// These bits if the numbers are the same, else 0. No choice between several constants: the compiler would make a table of
+/// them, which it reads by non-coherent loads.
+#[inline(always)]
+fn bits_if(number: u32, same: u32, bits: u64) -> u64 {
+    if number == same { bits } else { 0 }
 }
 
 macro_rules! integers {

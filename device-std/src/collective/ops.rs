@@ -6,6 +6,7 @@
 //! is one, else it is left out; of equal elements, zeros of different signs too, it is the first PE's.
 
 use super::element::{Element, Float, Integer};
+use super::numbered::{Numbers, SIGNED_MAX, SIGNED_MIN};
 use crate::{bf16, f16};
 
 /// An operator that combines elements of type `T`: one of [`Sum`], [`Prod`], [`Min`], [`Max`], [`And`], [`Or`], [`Xor`], or one
@@ -95,6 +96,20 @@ impl IntegerOp {
     }
 }
 
+impl IntegerOp {
+    /// Its number where signed and unsigned integers share kernels.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn number(self, signed: bool) -> u32 {
+        // No `match`: the compiler would make a table of it, which it reads by non-coherent loads.
+        const FURTHER: u32 = SIGNED_MIN - IntegerOp::Min as u32;
+        const { assert!(SIGNED_MAX == IntegerOp::Max as u32 + FURTHER) };
+        let number = self as u32;
+        let differs = number == Self::Min as u32 || number == Self::Max as u32;
+        if signed && differs { number + FURTHER } else { number }
+    }
+}
+
 impl FloatOp {
     /// The operator of this number, if there is one.
     #[inline(always)]
@@ -122,13 +137,6 @@ mod sealed {
 }
 pub(super) use sealed::Operator;
 
-/// These bits if the numbers are the same, else 0. No choice between several constants: the compiler would make a table of
-/// them, which it reads by non-coherent loads.
-#[inline(always)]
-pub(super) fn bits_if(number: u32, same: u32, bits: u64) -> u64 {
-    if number == same { bits } else { 0 }
-}
-
 /// A word whose elements all have these bits.
 const fn repeated(bits: u64, width: u32) -> u64 {
     let mut word = 0;
@@ -154,23 +162,11 @@ macro_rules! integers {
             impl Operator<$ty> for IntegerOp {
                 #[inline(always)]
                 fn next(self, sum: u64, word: u64) -> u64 {
-                    $ty::map_in_turn(sum, word, |a, b| match self {
-                        Self::Sum => a.wrapping_add(b),
-                        Self::Prod => a.wrapping_mul(b),
-                        Self::Min => if b < a { b } else { a },
-                        Self::Max => if b > a { b } else { a },
-                        Self::And => a & b,
-                        Self::Or => a | b,
-                        Self::Xor => a ^ b,
-                    })
+                    <$unsigned as Numbers>::next(self.number($ty::MIN != 0), sum, word)
                 }
                 #[inline(always)]
                 fn identity(self) -> u64 {
-                    // Those of the others are 0.
-                    bits_if(self as u32, Self::Prod as u32, Operator::<$ty>::identity(Prod))
-                        | bits_if(self as u32, Self::Min as u32, Operator::<$ty>::identity(Min))
-                        | bits_if(self as u32, Self::Max as u32, Operator::<$ty>::identity(Max))
-                        | bits_if(self as u32, Self::And as u32, u64::MAX)
+                    <$unsigned as Numbers>::identity(self.number($ty::MIN != 0))
                 }
             }
         )*
@@ -220,19 +216,11 @@ macro_rules! floats {
             impl Operator<$ty> for FloatOp {
                 #[inline(always)]
                 fn next(self, sum: <$ty as Element>::Sum, word: u64) -> <$ty as Element>::Sum {
-                    match self {
-                        Self::Sum => Operator::<$ty>::next(Sum, sum, word),
-                        Self::Prod => Operator::<$ty>::next(Prod, sum, word),
-                        Self::Min => Operator::<$ty>::next(Min, sum, word),
-                        Self::Max => Operator::<$ty>::next(Max, sum, word),
-                    }
+                    <$ty as Numbers>::next(self as u32, sum, word)
                 }
                 #[inline(always)]
                 fn identity(self) -> u64 {
-                    // That of a sum is 0.
-                    bits_if(self as u32, Self::Prod as u32, Operator::<$ty>::identity(Prod))
-                        | bits_if(self as u32, Self::Min as u32, Operator::<$ty>::identity(Min))
-                        | bits_if(self as u32, Self::Max as u32, Operator::<$ty>::identity(Max))
+                    <$ty as Numbers>::identity(self as u32)
                 }
             }
         )*

@@ -25,18 +25,19 @@ pub(super) struct Packets<W, C> {
     part: u32,
 }
 
-impl<W: Scope, C: MayWait> Lane<W, C> {
-    #[inline(always)]
-    fn part_bytes(self) -> u32 {
-        let half = self.packet_bytes / 2;
-        let parts = self.lanes * (self.n - 1);
-        if parts <= 1 { half } else { (half / parts) & !(PACKET as u32 - 1) }
-    }
+/// Bytes of a part, where a half of `packet_bytes` in all has so many.
+#[inline(always)]
+pub(super) fn part_bytes(packet_bytes: u32, parts: u32) -> u32 {
+    let half = packet_bytes / 2;
+    if parts <= 1 { half } else { (half / parts) & !(PACKET as u32 - 1) }
+}
 
+impl<W: Scope, C: MayWait> Lane<W, C> {
     /// The packets of the operation's round number `number`, from 0.
     #[inline(always)]
     pub(super) fn packets(self, number: u64) -> Packets<W, C> {
-        let (part, round) = (self.part_bytes(), Round(self.round.0 + number));
+        let (part, round) =
+            (part_bytes(self.packet_bytes, self.lanes * (self.n - 1)), Round(self.round.0 + number));
         let half = u64::from(self.packet_bytes / 2) * (round.0 & 1);
         let own = u64::from(part) * u64::from(self.n - 1) * u64::from(self.lane);
         Packets { lane: self, round, at: self.packets + half + own, part }

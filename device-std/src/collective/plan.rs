@@ -2,6 +2,7 @@
 //! goes into it.
 
 use super::lane::Lane;
+use super::packets::part_bytes;
 use crate::abi::collective::{self as area, PACKET};
 use crate::abi::teams;
 use crate::context::MayWait;
@@ -18,7 +19,6 @@ const BYTES_PER_LANE: u64 = 16 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) packets: bool,
-    /// Most lanes.
     pub(super) lanes: u32,
 }
 
@@ -33,9 +33,8 @@ impl Plan {
         let lanes =
             if rooted || most == 1 { 1 } else { (words / WORDS_PER_LANE).clamp(1, most.into()) as u32 };
         let each = if lanes == 1 { words } else { words.div_ceil(lanes.into()) };
-        let parts = (scoped.context.pes() - 1).max(1) * lanes;
-        let room = u64::from(if parts == 1 { packets / 2 } else { packets / 2 / parts });
-        if each * PACKET <= room & !(PACKET - 1) && each * 8 <= MOST_BY_PACKETS {
+        let room = part_bytes(packets, lanes * (scoped.context.pes() - 1));
+        if each * PACKET <= room.into() && each * 8 <= MOST_BY_PACKETS {
             return Self { packets: true, lanes };
         }
         let lanes = if most == 1 { 1 } else { (bytes / BYTES_PER_LANE).clamp(1, most.into()) as u32 };

@@ -134,7 +134,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
                     let own = if scatters { all * u64::from(me) } else { 0 };
                     let (at, one) = (begin + first, if scatters { me } else { root });
                     let range = Range { source: from + own + at, target: to + at, bytes: last - first, one };
-                    lane.fuse::<T, O>(op, form.to(), range);
+                    lane.fuse::<T, O>(op, form, range);
                     lane.done();
                 }
             }

@@ -58,18 +58,9 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
                 self.same_lengths(target, target.len() / unit, total, OPERATION);
             }
             lane.ready();
-            let (begin, end) = lane.range(own);
-            let (here, there) = (from + begin, to + bytes::<T>(before * unit) + begin);
-            let mut next = 0;
-            while next < lane.n {
-                let pe = lane.after(next);
-                if pe != lane.me || here != there {
-                    // SAFETY: the own source, and its part of every target, which has room for all; ready and done keep others
-                    // away from them.
-                    unsafe { lane.copy::<T>(lane.heap(pe) + there, lane.own_heap() + here, end - begin) };
-                }
-                next += 1;
-            }
+            // SAFETY: the own source, and its part of every target, which has room for all; ready and done keep others away
+            // from them.
+            unsafe { lane.exchange::<T>((to + bytes::<T>(before * unit), 0), (from, 0), own) };
             lane.done();
         }
         Lane::end(begun, self, ROUNDS);
@@ -157,13 +148,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     fn lengths(self, own: u64) -> (u64, u64) {
         let packets = self.packets(0);
         self.settle();
-        let (mut pe, step) = (self.worker.rank() as u32, self.worker.size() as u32);
-        while pe < self.n {
-            if pe != self.me {
-                packets.send(pe, 0, own);
-            }
-            pe += step;
-        }
+        self.each_other(|pe| packets.send(pe, 0, own));
         let mut until = Until::within(self.shmem().abi.deadline);
         let mut ended = Ended::well(self.me);
         let (mut before, mut all) = (0u64, 0u64);
@@ -200,20 +185,15 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     unsafe fn tell_parts(self, counts: u64, places: u64, received: u64) {
         let packets = self.packets(0);
         self.settle();
-        let (rank, step) = (self.worker.rank() as u32, self.worker.size() as u32);
-        let mut pe = rank;
-        while pe < self.n {
+        self.each_other(|pe| {
             // SAFETY: passed on.
             let (count, place) = unsafe { (number(counts, pe), number(places, pe)) };
-            if pe != self.me {
-                packets.send(pe, 0, count);
-                packets.send(pe, 1, place);
-            }
-            pe += step;
-        }
+            packets.send(pe, 0, count);
+            packets.send(pe, 1, place);
+        });
         let mut until = Until::within(self.shmem().abi.deadline);
         let mut ended = Ended::well(self.me);
-        let mut pe = rank;
+        let (mut pe, step) = (self.worker.rank() as u32, self.worker.size() as u32);
         while pe < self.n {
             // SAFETY: passed on.
             let own = unsafe { number(counts, self.me) };

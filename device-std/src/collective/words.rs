@@ -45,40 +45,6 @@ pub(super) unsafe fn store<T: Pod>(to: u64, index: u64, bytes: u64, word: u64) {
     }
 }
 
-/// An element, alone in a word.
-///
-/// # Safety
-/// As [`load`], of one `T` of 1, 2, 4 or 8 bytes.
-#[inline(always)]
-pub(super) unsafe fn load_one<T: Pod>(from: u64) -> u64 {
-    // SAFETY: passed on.
-    unsafe {
-        match size_of::<T>() {
-            1 => u64::from(copy::load::<GlobalSpace, u8>(from)),
-            2 => u64::from(copy::load::<GlobalSpace, u16>(from)),
-            4 => u64::from(copy::load::<GlobalSpace, u32>(from)),
-            _ => copy::load::<GlobalSpace, u64>(from),
-        }
-    }
-}
-
-/// Writes the first element of a word.
-///
-/// # Safety
-/// As [`store`], of one `T` of 1, 2, 4 or 8 bytes.
-#[inline(always)]
-pub(super) unsafe fn store_one<T: Pod>(to: u64, word: u64) {
-    // SAFETY: passed on.
-    unsafe {
-        match size_of::<T>() {
-            1 => copy::store::<GlobalSpace, u8>(to, word as u8),
-            2 => copy::store::<GlobalSpace, u16>(to, word as u16),
-            4 => copy::store::<GlobalSpace, u32>(to, word as u32),
-            _ => copy::store::<GlobalSpace, u64>(to, word),
-        }
-    }
-}
-
 /// A word of parts of `BYTES` bytes, as many as lie in what is `left`.
 #[inline(always)]
 fn parts<const BYTES: u64>(left: u64, part: impl Fn(u64) -> u64) -> u64 {

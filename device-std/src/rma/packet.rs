@@ -16,7 +16,7 @@ use super::{Destination, Source};
 use crate::abi::{Cause, Cmp, Operation};
 use crate::arch::{V16, Word};
 use crate::context::{Context, MayWait, Shmem};
-use crate::copy::{self, Space};
+use crate::copy::{self, Space, bits, value};
 use crate::fault::{Fault, fail};
 use crate::poll::{Polled, Until, poll, poll_until};
 use crate::scope::{Scope, Scoped, Thread};
@@ -46,29 +46,6 @@ impl<T: Pod> Symmetric for Packet<T> {
         assert!(size_of::<T>() <= 8, "a packet carries at most 8 bytes: send larger data by `put_signal`");
         BYTES
     };
-}
-
-/// `value`, of at most 8 bytes, in the lower bytes of a word. Of more there is no packet, and code that never runs is
-/// compiled for them.
-#[inline(always)]
-fn bits<T: Pod>(value: T) -> u64 {
-    let mut bits = 0u64;
-    if size_of::<T>() <= 8 {
-        // SAFETY: no type of at most 8 bytes needs more than 8 bytes' alignment; `T: Pod` has no padding.
-        unsafe { (&raw mut bits).cast::<T>().write(value) };
-    }
-    bits
-}
-
-/// What [`bits`] was made of.
-#[inline(always)]
-fn value<T: Pod>(bits: u64) -> T {
-    if size_of::<T>() <= 8 {
-        // SAFETY: as in `bits`; any bytes are a `T: Pod`.
-        unsafe { (&raw const bits).cast::<T>().read() }
-    } else {
-        T::zeroed()
-    }
 }
 
 impl<C: Context> Scoped<Thread, C> {
@@ -296,18 +273,4 @@ unsafe fn store<D: Space, T: Pod>(to: u64, i: u64, data: u64) {
 unsafe fn packet(from: u64, i: u64) -> V16 {
     // SAFETY: a mapped, aligned packet, which only such accesses reach.
     unsafe { V16::load_relaxed(from + i * BYTES) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_comes_out_of_its_bits() {
-        assert_eq!(value::<f32>(bits(-1.5f32)), -1.5);
-        assert_eq!(value::<[u8; 3]>(bits([1u8, 2, 3])), [1, 2, 3]);
-        assert_eq!(value::<[f32; 2]>(bits([0.5f32, -0.0])), [0.5, -0.0]);
-        assert_eq!(bits([1u8, 2, 3]), 0x03_0201);
-        assert_eq!(value::<u64>(bits(u64::MAX)), u64::MAX);
-    }
 }

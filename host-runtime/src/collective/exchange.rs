@@ -1,8 +1,6 @@
 //! Broadcast, all-gather, all-to-all.
 
 use super::{Asked, TeamChannel};
-use crate::calls::Calls;
-use crate::driver;
 use crate::error::{BadCollective, Result};
 use crate::memory::{OnHeap, same_length};
 use crate::shmem::Shmem;
@@ -52,9 +50,7 @@ impl Shmem {
         source: impl OnHeap<T>,
         root: u32,
     ) -> Result<()> {
-        driver::here();
-        let calls = Calls::on(self.pe(), stream)?;
-        Asked::new(self, calls, "broadcast_on", on.into(), target.range(), source.range())?.broadcast(root)
+        self.asked(Some(stream), "broadcast_on", on.into(), target.range(), source.range())?.broadcast(root)
     }
 
     /// As [`broadcast_on`](Self::broadcast_on), and returns when it is over.
@@ -69,9 +65,7 @@ impl Shmem {
         source: impl OnHeap<T>,
         root: u32,
     ) -> Result<()> {
-        driver::here();
-        let calls = self.collectively()?;
-        Asked::new(self, calls, "broadcast", on.into(), target.range(), source.range())?.broadcast(root)
+        self.asked(None, "broadcast", on.into(), target.range(), source.range())?.broadcast(root)
     }
 
     /// Gathers the `source`s of all PEs of the team in the `target` of each, in the order of the team's PEs, on `stream`:
@@ -88,9 +82,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = Calls::on(self.pe(), stream)?;
-        Asked::new(self, calls, "fcollect_on", on.into(), target.range(), source.range())?.fcollect()
+        self.asked(Some(stream), "fcollect_on", on.into(), target.range(), source.range())?.fcollect()
     }
 
     /// As [`fcollect_on`](Self::fcollect_on), and returns when it is over.
@@ -104,9 +96,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = self.collectively()?;
-        Asked::new(self, calls, "fcollect", on.into(), target.range(), source.range())?.fcollect()
+        self.asked(None, "fcollect", on.into(), target.range(), source.range())?.fcollect()
     }
 
     /// Sends part `p` of `source` to the team's PE `p`, which has it as part `my_pe` of its `target`, for every `p`, on `stream`.
@@ -123,9 +113,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = Calls::on(self.pe(), stream)?;
-        Asked::new(self, calls, "alltoall_on", on.into(), target.range(), source.range())?.alltoall()
+        self.asked(Some(stream), "alltoall_on", on.into(), target.range(), source.range())?.alltoall()
     }
 
     /// As [`alltoall_on`](Self::alltoall_on), and returns when it is over.
@@ -139,9 +127,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = self.collectively()?;
-        Asked::new(self, calls, "alltoall", on.into(), target.range(), source.range())?.alltoall()
+        self.asked(None, "alltoall", on.into(), target.range(), source.range())?.alltoall()
     }
 }
 

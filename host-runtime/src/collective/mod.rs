@@ -15,10 +15,12 @@ mod reduce;
 mod varying;
 
 use crate::calls::{Calls, block_for};
+use crate::driver;
 use crate::error::{BadCollective, Error, Result};
 use crate::memory::{Range, moves, nowhere};
 use crate::pe::Pe;
 use crate::shmem::Shmem;
+use crate::stream::Stream;
 use crate::team::Team;
 use oxshmem_device::Sym;
 use oxshmem_device::abi::{collective as area, control};
@@ -79,10 +81,25 @@ impl<'a> From<&'a Team> for TeamChannel<'a> {
 }
 
 impl Shmem {
-    /// The launches of a blocking collective operation, which is behind all that this PE has launched.
-    fn collectively(&self) -> Result<Calls<'_>> {
-        self.pe().settle()?;
-        Calls::blocking(self.pe())
+    /// The operation `by`, on a stream, or, without one, blocking and behind all that this PE has launched.
+    #[track_caller]
+    fn asked<'a>(
+        &'a self,
+        stream: Option<&Stream>,
+        by: &'static str,
+        on: TeamChannel<'a>,
+        target: Range<'a>,
+        source: Range<'a>,
+    ) -> Result<Asked<'a>> {
+        driver::here();
+        let calls = match stream {
+            Some(stream) => Calls::on(self.pe(), stream)?,
+            None => {
+                self.pe().settle()?;
+                Calls::blocking(self.pe())?
+            }
+        };
+        Asked::new(self, calls, by, on, target, source)
     }
 }
 

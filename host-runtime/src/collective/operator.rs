@@ -5,7 +5,7 @@
 use super::Asked;
 use crate::error::Result;
 use bytemuck::Pod;
-use oxshmem_device::collective::{Element, FloatOp, Form, IntegerOp, SIGNED_MAX, SIGNED_MIN};
+use oxshmem_device::collective::{Element, FloatOp, Form, IntegerOp};
 use oxshmem_device::{And, Max, Min, Or, Prod, Sum, Xor, bf16, f16};
 use oxshmem_stream_kernels::collective as kernels;
 
@@ -55,16 +55,10 @@ operators! {
 }
 
 const SUM: u32 = IntegerOp::Sum as u32;
-const MIN: u32 = IntegerOp::Min as u32;
-const MAX: u32 = IntegerOp::Max as u32;
 
 /// The number of an operator on signed integers.
 fn signed(op: u32) -> u32 {
-    match op {
-        MIN => SIGNED_MIN,
-        MAX => SIGNED_MAX,
-        _ => op,
-    }
+    IntegerOp::from_number(op).map_or(op, |op| op.number(true))
 }
 
 /// The number of an operator on others.

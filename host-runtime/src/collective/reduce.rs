@@ -1,8 +1,6 @@
 //! Reductions and scans.
 
 use super::{Asked, Combined, Operator, TeamChannel};
-use crate::calls::Calls;
-use crate::driver;
 use crate::error::Result;
 use crate::memory::{OnHeap, same_length};
 use crate::shmem::Shmem;
@@ -57,9 +55,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = Calls::on(self.pe(), stream)?;
-        Asked::new(self, calls, "reduce_on", on.into(), target.range(), source.range())?.reduction::<T>(
+        self.asked(Some(stream), "reduce_on", on.into(), target.range(), source.range())?.reduction::<T>(
             Form::Reduce,
             op.number(),
             0,
@@ -78,9 +74,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = self.collectively()?;
-        Asked::new(self, calls, "reduce", on.into(), target.range(), source.range())?.reduction::<T>(
+        self.asked(None, "reduce", on.into(), target.range(), source.range())?.reduction::<T>(
             Form::Reduce,
             op.number(),
             0,
@@ -101,9 +95,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = Calls::on(self.pe(), stream)?;
-        Asked::new(self, calls, "reduce_scatter_on", on.into(), target.range(), source.range())?
+        self.asked(Some(stream), "reduce_scatter_on", on.into(), target.range(), source.range())?
             .reduction::<T>(Form::ReduceScatter, op.number(), 0)
     }
 
@@ -119,9 +111,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = self.collectively()?;
-        Asked::new(self, calls, "reduce_scatter", on.into(), target.range(), source.range())?.reduction::<T>(
+        self.asked(None, "reduce_scatter", on.into(), target.range(), source.range())?.reduction::<T>(
             Form::ReduceScatter,
             op.number(),
             0,
@@ -142,9 +132,7 @@ impl Shmem {
         source: impl OnHeap<T>,
         root: u32,
     ) -> Result<()> {
-        driver::here();
-        let calls = Calls::on(self.pe(), stream)?;
-        Asked::new(self, calls, "reduce_to_on", on.into(), target.range(), source.range())?.reduction::<T>(
+        self.asked(Some(stream), "reduce_to_on", on.into(), target.range(), source.range())?.reduction::<T>(
             Form::ReduceTo,
             op.number(),
             root,
@@ -164,9 +152,7 @@ impl Shmem {
         source: impl OnHeap<T>,
         root: u32,
     ) -> Result<()> {
-        driver::here();
-        let calls = self.collectively()?;
-        Asked::new(self, calls, "reduce_to", on.into(), target.range(), source.range())?.reduction::<T>(
+        self.asked(None, "reduce_to", on.into(), target.range(), source.range())?.reduction::<T>(
             Form::ReduceTo,
             op.number(),
             root,
@@ -187,9 +173,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = Calls::on(self.pe(), stream)?;
-        Asked::new(self, calls, "scan_on", on.into(), target.range(), source.range())?.reduction::<T>(
+        self.asked(Some(stream), "scan_on", on.into(), target.range(), source.range())?.reduction::<T>(
             Form::Scan,
             op.number(),
             0,
@@ -208,9 +192,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = self.collectively()?;
-        Asked::new(self, calls, "scan", on.into(), target.range(), source.range())?.reduction::<T>(
+        self.asked(None, "scan", on.into(), target.range(), source.range())?.reduction::<T>(
             Form::Scan,
             op.number(),
             0,
@@ -232,9 +214,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = Calls::on(self.pe(), stream)?;
-        Asked::new(self, calls, "exscan_on", on.into(), target.range(), source.range())?.reduction::<T>(
+        self.asked(Some(stream), "exscan_on", on.into(), target.range(), source.range())?.reduction::<T>(
             Form::Exscan,
             op.number(),
             0,
@@ -253,9 +233,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = self.collectively()?;
-        Asked::new(self, calls, "exscan", on.into(), target.range(), source.range())?.reduction::<T>(
+        self.asked(None, "exscan", on.into(), target.range(), source.range())?.reduction::<T>(
             Form::Exscan,
             op.number(),
             0,

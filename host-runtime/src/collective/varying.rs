@@ -2,8 +2,6 @@
 //! it, and all take the same few blocks.
 
 use super::{Asked, TeamChannel};
-use crate::calls::Calls;
-use crate::driver;
 use crate::error::{BadCollective, Result};
 use crate::memory::{OnHeap, Range, nowhere};
 use crate::shmem::Shmem;
@@ -45,9 +43,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = Calls::on(self.pe(), stream)?;
-        Asked::new(self, calls, "collect_on", on.into(), target.range(), source.range())?.collect::<T>()
+        self.asked(Some(stream), "collect_on", on.into(), target.range(), source.range())?.collect::<T>()
     }
 
     /// As [`collect_on`](Self::collect_on), and returns when it is over.
@@ -61,9 +57,7 @@ impl Shmem {
         target: impl OnHeap<T>,
         source: impl OnHeap<T>,
     ) -> Result<()> {
-        driver::here();
-        let calls = self.collectively()?;
-        Asked::new(self, calls, "collect", on.into(), target.range(), source.range())?.collect::<T>()
+        self.asked(None, "collect", on.into(), target.range(), source.range())?.collect::<T>()
     }
 
     /// Sends to each PE of the team a part of `source`, whose place and length this PE names, to the place in its `target` that
@@ -106,9 +100,7 @@ impl Shmem {
         source: impl OnHeap<T>,
         parts: Parts<V>,
     ) -> Result<()> {
-        driver::here();
-        let calls = Calls::on(self.pe(), stream)?;
-        Asked::new(self, calls, "alltoallv_on", on.into(), target.range(), source.range())?
+        self.asked(Some(stream), "alltoallv_on", on.into(), target.range(), source.range())?
             .alltoallv::<T>(parts.ranges())
     }
 
@@ -124,9 +116,7 @@ impl Shmem {
         source: impl OnHeap<T>,
         parts: Parts<V>,
     ) -> Result<()> {
-        driver::here();
-        let calls = self.collectively()?;
-        Asked::new(self, calls, "alltoallv", on.into(), target.range(), source.range())?
+        self.asked(None, "alltoallv", on.into(), target.range(), source.range())?
             .alltoallv::<T>(parts.ranges())
     }
 }

@@ -146,40 +146,36 @@ impl Row {
         format!("{} lanes, {}, depth {}", plan.lanes, size(self.prediction.chunk), plan.pipeline.depth)
     }
 
+    /// Its columns, as both tables have them.
+    fn columns(&self) -> [String; 11] {
+        [
+            self.grid.n_pes().to_string(),
+            self.rail_alpha.to_string(),
+            size(self.bytes),
+            self.prediction.plan.algorithm.name().to_owned(),
+            format!("{:.1}", self.us()),
+            format!("{:.2}", self.algorithm_bandwidth()),
+            format!("{:.2}", self.bus_bandwidth()),
+            format!("{:.2}", self.bound_bandwidth()),
+            format!("{:.3}", self.of_bound()),
+            format!("{:.3}", self.of_floor()),
+            self.cut(),
+        ]
+    }
+
     /// Its line of the text table, under [`HEADER`].
     pub fn line(&self) -> String {
+        let [pes, alpha, size, algorithm, us, algorithm_bandwidth, bus, bound, of_bound, of_floor, cut] =
+            self.columns();
         format!(
-            "{:>5}  {:>5}  {:>8}  {:<19}  {:>11.1}  {:>8.2}  {:>8.2}  {:>8.2}  {:>5.3}  {:>5.3}  {}",
-            self.grid.n_pes(),
-            self.rail_alpha,
-            size(self.bytes),
-            self.prediction.plan.algorithm.name(),
-            self.us(),
-            self.algorithm_bandwidth(),
-            self.bus_bandwidth(),
-            self.bound_bandwidth(),
-            self.of_bound(),
-            self.of_floor(),
-            self.cut(),
+            "{pes:>5}  {alpha:>5}  {size:>8}  {algorithm:<19}  {us:>11}  {algorithm_bandwidth:>8}  {bus:>8}  {bound:>8}  \
+             {of_bound:>5}  {of_floor:>5}  {cut}"
         )
     }
 
     /// Its line of the Markdown table, under [`MARKDOWN`].
     pub fn markdown(&self) -> String {
-        format!(
-            "| {} | {} | {} | {} | {:.1} | {:.2} | {:.2} | {:.2} | {:.3} | {:.3} | {} |",
-            self.grid.n_pes(),
-            self.rail_alpha,
-            size(self.bytes),
-            self.prediction.plan.algorithm.name(),
-            self.us(),
-            self.algorithm_bandwidth(),
-            self.bus_bandwidth(),
-            self.bound_bandwidth(),
-            self.of_bound(),
-            self.of_floor(),
-            self.cut(),
-        )
+        format!("| {} |", self.columns().join(" | "))
     }
 
     /// Its JSON object.

@@ -82,20 +82,27 @@ pub fn any<T: Sample>(
     }
 }
 
+/// Calls `$f` with the form of this number as its last constant.
+macro_rules! each_form {
+    ($form:expr, $f:ident::<$($constant:tt),*>($($argument:expr),*)) => {
+        match $form {
+            form::BROADCAST => $f::<$($constant),*, 0>($($argument),*),
+            form::FCOLLECT => $f::<$($constant),*, 1>($($argument),*),
+            form::COLLECT => $f::<$($constant),*, 2>($($argument),*),
+            form::ALLTOALL => $f::<$($constant),*, 3>($($argument),*),
+            form::ALLTOALLV => $f::<$($constant),*, 4>($($argument),*),
+            form::REDUCE => $f::<$($constant),*, 5>($($argument),*),
+            form::REDUCE_SCATTER => $f::<$($constant),*, 6>($($argument),*),
+            form::REDUCE_TO => $f::<$($constant),*, 7>($($argument),*),
+            form::SCAN => $f::<$($constant),*, 8>($($argument),*),
+            _ => $f::<$($constant),*, 9>($($argument),*),
+        }
+    };
+}
+
 #[inline(always)]
 fn by<T: Sample, const SCOPE: u32>(shmem: Collective, team: Team, channel: u32, form: u32, call: Call<T>) {
-    match form {
-        form::BROADCAST => one::<T, SCOPE, 0>(shmem, team, channel, call),
-        form::FCOLLECT => one::<T, SCOPE, 1>(shmem, team, channel, call),
-        form::COLLECT => one::<T, SCOPE, 2>(shmem, team, channel, call),
-        form::ALLTOALL => one::<T, SCOPE, 3>(shmem, team, channel, call),
-        form::ALLTOALLV => one::<T, SCOPE, 4>(shmem, team, channel, call),
-        form::REDUCE => one::<T, SCOPE, 5>(shmem, team, channel, call),
-        form::REDUCE_SCATTER => one::<T, SCOPE, 6>(shmem, team, channel, call),
-        form::REDUCE_TO => one::<T, SCOPE, 7>(shmem, team, channel, call),
-        form::SCAN => one::<T, SCOPE, 8>(shmem, team, channel, call),
-        _ => one::<T, SCOPE, 9>(shmem, team, channel, call),
-    }
+    each_form!(form, one::<T, SCOPE>(shmem, team, channel, call));
 }
 
 /// The scope by which [`some`](fn@some) calls a form with elements of the type with this index: each type and each form meets
@@ -118,18 +125,7 @@ pub fn some<T: Sample>(
     numbers: Sym<[u64]>,
 ) {
     let call = Call { op, root, target, source, numbers };
-    match form {
-        form::BROADCAST => at::<T, 0>(shmem, team, channel, call),
-        form::FCOLLECT => at::<T, 1>(shmem, team, channel, call),
-        form::COLLECT => at::<T, 2>(shmem, team, channel, call),
-        form::ALLTOALL => at::<T, 3>(shmem, team, channel, call),
-        form::ALLTOALLV => at::<T, 4>(shmem, team, channel, call),
-        form::REDUCE => at::<T, 5>(shmem, team, channel, call),
-        form::REDUCE_SCATTER => at::<T, 6>(shmem, team, channel, call),
-        form::REDUCE_TO => at::<T, 7>(shmem, team, channel, call),
-        form::SCAN => at::<T, 8>(shmem, team, channel, call),
-        _ => at::<T, 9>(shmem, team, channel, call),
-    }
+    each_form!(form, at::<T>(shmem, team, channel, call));
 }
 
 #[inline(always)]

@@ -47,6 +47,9 @@ __host__ __device__ inline u64 mix(u64 seed, u64 i) {
     return z ^ (z >> 31);
 }
 
+// Element i, of 4 bytes, of the pattern.
+__host__ __device__ inline u32 element(u64 seed, u64 i) { return (u32)(mix(seed, i / 2) >> (i % 2 * 32)); }
+
 // `i` of `count`, or a place drawn at random for it.
 __device__ inline u64 place(u64 seed, bool random, u64 i, u64 count) {
     return random ? __umul64hi(mix(~seed, i), count) : i;

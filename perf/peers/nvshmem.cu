@@ -1,5 +1,5 @@
-// `nvshmem`: each test by the NVSHMEM call that its documentation offers for it. Two processes, one PE each: the started
-// one forks, reads the requests and hands them to the other through a pipe.
+// `nvshmem`: each test by the NVSHMEM call that its documentation offers for it. A process for each PE: the started one is
+// PE 0's, forks the others, reads the requests and hands them on through pipes.
 #include <nvshmem.h>
 #include <nvshmemx.h>
 #include <signal.h>
@@ -13,14 +13,20 @@ namespace {
 
 using namespace protocol;
 
-// What a process tells the other after each step: empty text means that all is well.
+// What a process tells the others after each step, and what they say together: an empty text means that all is well.
 struct Word {
-    u64 ns;
-    u64 table_sum;
-    char text[512];
+    u64 ns;         // together: the longest
+    u64 table_sum;  // together: the sum
+    char text[512];  // together: the first
+
+    void join(const Word &other) {
+        ns = std::max(ns, other.ns);
+        table_sum += other.table_sum;
+        if (text[0] == 0) memcpy(text, other.text, sizeof text);
+    }
 };
 
-// The two ends of the pipes between the processes.
+// One's ends of the two pipes between PE 0's process and another.
 struct Link {
     int in, out;
 
@@ -47,6 +53,39 @@ struct Link {
      : request.scope == kBlock ? (const void *)shmem::kernel<kBlock __VA_OPT__(, ) __VA_ARGS__> \
                                : nullptr)
 
+// Those of a process: PE 0's has one with each other PE, the others have one, with PE 0's.
+struct Links {
+    bool leads;
+    std::vector<Link> all;
+
+    template <class T>
+    void send(const T &value) const {
+        for (const Link &link : all) link.send(value);
+    }
+    template <class T>
+    void receive_of_lead(T *value) const {
+        if (!all[0].receive(value)) throw Failure{"the process of PE 0 is gone"};
+    }
+    // Collective: what all say together.
+    Word together(const Word &mine) const {
+        Word word = mine;
+        if (leads) {
+            for (const Link &link : all) {
+                Word theirs;
+                if (!link.receive(&theirs)) throw Failure{"another process is gone"};
+                word.join(theirs);
+            }
+            send(word);
+        } else {
+            send(mine);
+            receive_of_lead(&word);
+        }
+        return word;
+    }
+};
+
+#define NVSHMEM_COLLECTIVE(test) (request.ctas == 1 ? NVSHMEM_BY_SCOPE(collective, test) : nullptr)
+
 // The kernel of a request, null where NVSHMEM has no such call.
 const void *kernel_of(const Request &request) {
     switch (request.test) {
@@ -70,6 +109,10 @@ const void *kernel_of(const Request &request) {
         case Test::kBarrier: return NVSHMEM_BY_SCOPE(barrier, true);
         case Test::kSync: return NVSHMEM_BY_SCOPE(barrier, false);
         case Test::kGups: return request.aggregated ? nullptr : (const void *)shmem::gups;
+        case Test::kBroadcast: return NVSHMEM_COLLECTIVE(Test::kBroadcast);
+        case Test::kFcollect: return NVSHMEM_COLLECTIVE(Test::kFcollect);
+        case Test::kAlltoall: return NVSHMEM_COLLECTIVE(Test::kAlltoall);
+        case Test::kReduce: return NVSHMEM_COLLECTIVE(Test::kReduce);
         case Test::kMailboxPingpong:
         case Test::kCopyBw:
         case Test::kUnknown: return nullptr;
@@ -89,20 +132,21 @@ u32 threads_of(const Request &request) {
 
 class Pe {
    public:
-    Pe(u32 rank, const Options &options, const Link &link) : gpus_(options.gpus), link_(link) {
+    Pe(u32 rank, const Options &options, const Links &links) : gpus_(options.gpus), links_(links) {
         int found = 0;
         CUDA(cudaGetDeviceCount(&found));
         if (found < (int)gpus_) throw Failure{format("--gpus %u, but there are %d", gpus_, found)};
+        side_.pes = options.pes;
         side_.open(rank, rank % gpus_, options.memory);
         nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
         if (rank == 0) {
             if (nvshmemx_get_uniqueid(&id) != 0) throw Failure{"nvshmemx_get_uniqueid failed"};
-            link_.send(id);
-        } else if (!link_.receive(&id)) {
-            throw Failure{"the other process is gone"};
+            links_.send(id);
+        } else {
+            links_.receive_of_lead(&id);
         }
         nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
-        if (nvshmemx_set_attr_uniqueid_args((int)rank, 2, &id, &attributes) != 0 ||
+        if (nvshmemx_set_attr_uniqueid_args((int)rank, (int)options.pes, &id, &attributes) != 0 ||
             nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) != 0)
             throw Failure{"nvshmemx_init_attr failed"};
         side_.source = (char *)nvshmem_malloc(options.memory + kSlack);
@@ -112,7 +156,7 @@ class Pe {
             throw Failure{"nvshmem_malloc failed"};
     }
 
-    // Collective: not for a PE whose other one may be gone.
+    // Collective: not for a PE while another may be gone.
     void finish() {
         nvshmem_free(side_.signals);
         nvshmem_free(side_.target);
@@ -120,14 +164,14 @@ class Pe {
         nvshmem_finalize();
     }
 
-    // One request, on both PEs. Between the steps each learns whether the other got so far, so that neither waits alone.
+    // One request, on all PEs. Between the steps each learns whether the others got so far, so that none waits alone.
     std::string answer(const Request &request) {
         const void *kernel = kernel_of(request);
         const bool runs = request.both_run || side_.pe == 0;
         Word mine = {};
         step(mine, [&] {
             // Under MPS the SMs that CUDA counts are this process's share already.
-            const u32 sharers = request.both_run && gpus_ == 1 && !under_mps() ? 2 : 1;
+            const u32 sharers = request.both_run && !under_mps() ? (side_.pes + gpus_ - 1) / gpus_ : 1;
             side_.check_resident(kernel, request, threads_of(request), 0, sharers);
             side_.prepare(request);
             args_ = side_.args(request);
@@ -150,13 +194,12 @@ class Pe {
             outcome = side_.result();
             mine.ns = outcome.ns;
         });
-        u64 ns = mine.ns;
-        const Word theirs = step(mine, [&] {
+        const u64 ns_here = mine.ns;
+        const Word all = step(mine, [&] {
             side_.verify(request);
             if (request.test == Test::kGups) mine.table_sum = side_.table_sum(request);
         });
-        if (!request.one_cta) ns = std::max(ns, theirs.ns);
-        const u64 sum = mine.table_sum + theirs.table_sum;
+        const u64 ns = request.one_cta ? ns_here : all.ns, sum = all.table_sum;
         const u64 updates = 2 * (u64)request.ctas * request.threads * request.updates * (request.iters + kWarmUp);
         if (request.test == Test::kGups && sum != updates * device::kAddend)
             throw Failure{format("wrong data: the tables sum to %llu, not %llu", (unsigned long long)sum,
@@ -166,7 +209,7 @@ class Pe {
 
    private:
     u32 gpus_;
-    Link link_;
+    const Links &links_;
     Side side_;
     Args args_ = {};
 
@@ -179,43 +222,45 @@ class Pe {
         } catch (const Failure &failure) {
             snprintf(mine.text, sizeof mine.text, "%s", failure.text.c_str());
         }
-        Word theirs;
-        link_.send(mine);
-        if (!link_.receive(&theirs)) throw Failure{"the other process is gone"};
+        const Word all = links_.together(mine);
         if (mine.text[0] != 0) throw Failure{mine.text};
-        if (theirs.text[0] != 0) throw Failure{theirs.text};
-        return theirs;
+        if (all.text[0] != 0) throw Failure{all.text};
+        return all;
     }
 };
 
-// The environment of two PEs of one host, where the user has not said otherwise. Before the first call of CUDA.
+// The environment of PEs of one host, where the user has not said otherwise. Before the first call of CUDA.
 void environment(const Options &options) {
     setenv("NVSHMEM_REMOTE_TRANSPORT", "none", 0);
     setenv("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo", 0);
     setenv("NVSHMEM_DISABLE_NCCL", "1", 0);
     setenv("NVSHMEM_DISABLE_NVLS", "1", 0);
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-    if (options.gpus == 1) setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50", 0);
+    if (options.gpus < options.pes)
+        setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(100 * options.gpus / options.pes).c_str(), 0);
 }
 
-// PE 1's process. If it ends before it should, PE 0 would wait for ever, in a library or on a kernel.
-volatile pid_t follower_of_lead = 0;
+// If the process of another PE ends before it should, PE 0 would wait for ever, in a library or on a kernel. A library may have
+// children of its own, which may end.
+volatile pid_t follower_of_lead[16];
 
 void child_ended(int) {
-    if (waitpid(follower_of_lead, nullptr, WNOHANG) != follower_of_lead) return;
-    constexpr char kText[] = "nvshmem: the process of PE 1 is gone\n";
+    bool gone = false;
+    for (volatile pid_t &each : follower_of_lead)
+        gone |= each != 0 && waitpid(each, nullptr, WNOHANG) == each;
+    if (!gone) return;
+    constexpr char kText[] = "nvshmem: the process of another PE is gone\n";
     const ssize_t written = write(2, kText, sizeof kText - 1);
     _exit(written < 0 ? 2 : 1);
 }
 
-int follow(const Options &options, const Link &link) {
+int follow(u32 rank, const Options &options, const Links &links) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    Replies unused;
     try {
-        Pe pe(1, options, link);
+        Pe pe(rank, options, links);
         Word ready = {};
-        link.send(ready);
-        for (Request request; link.receive(&request);) {
+        links.send(ready);
+        for (Request request; links.all[0].receive(&request);) {
             try {
                 pe.answer(request);
             } catch (const Failure &) {
@@ -224,39 +269,47 @@ int follow(const Options &options, const Link &link) {
         }
         pe.finish();
     } catch (const Failure &failure) {
-        fprintf(stderr, "nvshmem: PE 1: %s\n", failure.text.c_str());
+        fprintf(stderr, "nvshmem: PE %u: %s\n", rank, failure.text.c_str());
         return 1;
     }
     return 0;
 }
 
-int lead(const Options &options, const Link &link, pid_t follower) {
+int lead(const Options &options, Links &links, const std::vector<pid_t> &followers) {
     Replies replies;
     try {
-        Pe pe(0, options, link);
-        Word ready;
-        if (!link.receive(&ready)) throw Failure{"PE 1 did not start"};
+        Pe pe(0, options, links);
+        for (const Link &link : links.all) {
+            Word ready;
+            if (!link.receive(&ready)) throw Failure{"another PE did not start"};
+        }
         int major = 0, minor = 0, patch = 0;
         nvshmemx_vendor_get_version_info(&major, &minor, &patch);
-        replies.line(format("ready name=nvshmem version=%d.%d.%d pes=2 gpus=%u", major, minor, patch, options.gpus));
+        replies.line(format("ready name=nvshmem version=%d.%d.%d pes=%u gpus=%u", major, minor, patch, options.pes,
+                            options.gpus));
         serve(replies, [&](const Request &request) -> std::string {
-            check(request, options.memory);
+            check(request, options.memory, options.pes);
             if (kernel_of(request) == nullptr) return "no";
-            link.send(request);
+            if (options.pes != 2 && !is_collective(request.test)) return "no";
+            links.send(request);
             return pe.answer(request);
         });
         signal(SIGCHLD, SIG_DFL);
-        close(link.out);  // ends the other's loop
+        for (const Link &link : links.all) close(link.out);  // ends the others' loops
         pe.finish();
     } catch (const Failure &failure) {
         fprintf(stderr, "nvshmem: PE 0: %s\n", failure.text.c_str());
         signal(SIGCHLD, SIG_DFL);
-        kill(follower, SIGKILL);
+        for (pid_t each : followers) kill(each, SIGKILL);
         return 1;
     }
-    int status = 0;
-    waitpid(follower, &status, 0);
-    return status == 0 ? 0 : 1;
+    int worst = 0;
+    for (pid_t each : followers) {
+        int status = 0;
+        waitpid(each, &status, 0);
+        worst = status != 0 ? 1 : worst;
+    }
+    return worst;
 }
 
 }  // namespace
@@ -265,25 +318,36 @@ int main(int count, char **words) {
     const Options read = options(count, words);
     environment(read);
     signal(SIGPIPE, SIG_IGN);
-    int down[2], up[2];
-    if (pipe(down) != 0 || pipe(up) != 0) {
-        perror("nvshmem: pipe");
-        return 1;
+    Links links = {true, {}};
+    std::vector<pid_t> followers;
+    for (u32 rank = 1; rank < read.pes; ++rank) {
+        int down[2], up[2];
+        if (pipe(down) != 0 || pipe(up) != 0) {
+            perror("nvshmem: pipe");
+            return 1;
+        }
+        const pid_t follower = fork();
+        if (follower < 0) {
+            perror("nvshmem: fork");
+            return 1;
+        }
+        if (follower == 0) {
+            // A pipe ends when nobody holds it: not the ends that belong to PE 0.
+            for (const Link &link : links.all) {
+                close(link.in);
+                close(link.out);
+            }
+            close(down[1]);
+            close(up[0]);
+            close(0);
+            return follow(rank, read, {false, {{down[0], up[1]}}});
+        }
+        follower_of_lead[followers.size()] = follower;
+        followers.push_back(follower);
+        close(down[0]);
+        close(up[1]);
+        links.all.push_back({up[0], down[1]});
     }
-    const pid_t follower = fork();
-    if (follower < 0) {
-        perror("nvshmem: fork");
-        return 1;
-    }
-    if (follower == 0) {
-        close(down[1]);
-        close(up[0]);
-        close(0);
-        return follow(read, {down[0], up[1]});
-    }
-    follower_of_lead = follower;
     signal(SIGCHLD, child_ended);
-    close(down[0]);
-    close(up[1]);
-    return lead(read, {up[0], down[1]}, follower);
+    return lead(read, links, followers);
 }

@@ -6,6 +6,7 @@
 namespace shmem {
 
 using protocol::Scope;
+using protocol::Test;
 
 // ---- the calls, by scope ----
 
@@ -261,6 +262,40 @@ __global__ void __launch_bounds__(1024, 1) gups(const Args args) {
             }
         },
         [] { quiet_block(); }, [] { nvshmem_sync_all(); });
+}
+
+// ---- collective operations ----
+
+template <u32 kScope, Test kTest>
+__device__ __forceinline__ void operate(u32 *to, const u32 *from, size_t count) {
+    const nvshmem_team_t team = NVSHMEM_TEAM_WORLD;
+    if constexpr (kTest == Test::kBroadcast) {
+        if constexpr (kScope == protocol::kThread) nvshmem_uint32_broadcast(team, to, from, count, 0);
+        else if constexpr (kScope == protocol::kWarp) nvshmemx_uint32_broadcast_warp(team, to, from, count, 0);
+        else nvshmemx_uint32_broadcast_block(team, to, from, count, 0);
+    } else if constexpr (kTest == Test::kFcollect) {
+        if constexpr (kScope == protocol::kThread) nvshmem_uint32_fcollect(team, to, from, count);
+        else if constexpr (kScope == protocol::kWarp) nvshmemx_uint32_fcollect_warp(team, to, from, count);
+        else nvshmemx_uint32_fcollect_block(team, to, from, count);
+    } else if constexpr (kTest == Test::kAlltoall) {
+        if constexpr (kScope == protocol::kThread) nvshmem_uint32_alltoall(team, to, from, count);
+        else if constexpr (kScope == protocol::kWarp) nvshmemx_uint32_alltoall_warp(team, to, from, count);
+        else nvshmemx_uint32_alltoall_block(team, to, from, count);
+    } else {
+        if constexpr (kScope == protocol::kThread) nvshmem_uint32_sum_reduce(team, to, from, count);
+        else if constexpr (kScope == protocol::kWarp) nvshmemx_uint32_sum_reduce_warp(team, to, from, count);
+        else nvshmemx_uint32_sum_reduce_block(team, to, from, count);
+    }
+}
+
+template <u32 kScope, Test kTest>
+__global__ void __launch_bounds__(1024, 1) collective(const Args args) {
+    device::timed<true>(
+        args,
+        [&](device::Grid &, u64) {
+            operate<kScope, kTest>((u32 *)args.target, (const u32 *)args.source, args.bytes / 4);
+        },
+        [] {}, [] { nvshmem_sync_all(); });
 }
 
 // ---- barriers ----

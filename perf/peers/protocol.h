@@ -32,14 +32,15 @@ constexpr u32 kSamples = 2048;
 
 enum class Test : u32 {
     kPutBw, kGetBw, kPBw, kStBw, kGBw, kGatherBw, kPutLat, kGetLat, kPLat, kGLat, kSignalPingpong,
-    kPutSignalPingpong, kMailboxPingpong, kAtomicBw, kAtomicLat, kBarrier, kSync, kGups, kCopyBw, kUnknown,
+    kPutSignalPingpong, kMailboxPingpong, kAtomicBw, kAtomicLat, kBarrier, kSync, kGups, kBroadcast, kFcollect, kAlltoall, kReduce,
+    kCopyBw, kUnknown,
 };
 
 struct TestName {
     const char *name;
     Test test;
     bool one_cta;   // the test is defined for one CTA
-    bool both_run;  // a kernel runs on both PEs
+    bool both_run;  // a kernel runs on all PEs
 };
 
 constexpr TestName kTests[] = {
@@ -61,6 +62,10 @@ constexpr TestName kTests[] = {
     {"barrier", Test::kBarrier, true, true},
     {"sync", Test::kSync, true, true},
     {"gups", Test::kGups, false, true},
+    {"broadcast", Test::kBroadcast, false, true},
+    {"fcollect", Test::kFcollect, false, true},
+    {"alltoall", Test::kAlltoall, false, true},
+    {"reduce", Test::kReduce, false, true},
     {"copy-bw", Test::kCopyBw, true, false},
 };
 
@@ -191,13 +196,30 @@ inline u64 parts(const Request &request) {
     return 1;
 }
 
+// Whether all PEs move data together.
+inline bool is_collective(Test test) {
+    return test == Test::kBroadcast || test == Test::kFcollect || test == Test::kAlltoall || test == Test::kReduce;
+}
+
+// Bytes that each of `pes` PEs has in its source, and gets in its target.
+inline u64 given(const Request &request, u32 pes) {
+    return request.test == Test::kAlltoall ? pes * request.bytes : request.bytes + request.offset;
+}
+inline u64 gotten(const Request &request, u32 pes) {
+    return request.test == Test::kAlltoall || request.test == Test::kFcollect ? pes * request.bytes : request.bytes;
+}
+
 // Refuses a request that does not fit into buffers of `memory` bytes, or has a size that the test has no meaning for.
-inline void check(const Request &request, u64 memory) {
+inline void check(const Request &request, u64 memory, u32 pes = 2) {
     const u64 threads = (u64)request.ctas * request.threads;
-    u64 unit = 1, need = request.bytes + request.offset;
+    u64 unit = 1, need = std::max(given(request, pes), gotten(request, pes));
     switch (request.test) {
         case Test::kPBw:
-        case Test::kStBw: unit = 4; break;
+        case Test::kStBw:
+        case Test::kBroadcast:
+        case Test::kFcollect:
+        case Test::kAlltoall:
+        case Test::kReduce: unit = 4; break;
         case Test::kGBw:
         case Test::kGatherBw:
         case Test::kGups: unit = 8; break;
@@ -228,13 +250,15 @@ inline void check(const Request &request, u64 memory) {
 
 struct Options {
     u32 gpus = 1;
+    u32 pes = 2;
     u64 memory = 1ull << 30;
 };
 
 constexpr const char *kUsage =
-    "[--gpus 1|2] [--memory BYTES]\n"
-    "Two PEs; answers requests on standard input, one a line, as perf/peers/README.md describes.\n"
+    "[--gpus N] [--pes N] [--memory BYTES]\n"
+    "Answers requests on standard input, one a line, as perf/peers/README.md describes.\n"
     "  --gpus     how many GPUs the PEs lie on: PE i on GPU i mod N (default 1)\n"
+    "  --pes      how many PEs there are; more than the default of 2 in nvshmem only\n"
     "  --memory   bytes of each of the two buffers of each PE (default 1073741824)\n";
 
 inline Options options(int count, char **words) {
@@ -247,7 +271,8 @@ inline Options options(int count, char **words) {
                 exit(0);
             }
             const std::string value = i + 1 < count ? words[++i] : "";
-            if (option == "--gpus") read.gpus = (u32)number(option, value, 1, 2);
+            if (option == "--gpus") read.gpus = (u32)number(option, value, 1, 16);
+            else if (option == "--pes") read.pes = (u32)number(option, value, 2, 16);
             else if (option == "--memory") read.memory = number(option, value, 4096, 1ull << 40) & ~255ull;
             else throw Failure{format("unknown option %s", option.c_str())};
         }

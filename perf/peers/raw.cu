@@ -58,6 +58,10 @@ Plan plan(const Request &request) {
         case Test::kBarrier: made.kernel = (const void *)raw::barrier<true>; break;
         case Test::kSync: made.kernel = (const void *)raw::barrier<false>; break;
         case Test::kGups: made.kernel = request.aggregated ? nullptr : (const void *)raw::gups; break;
+        case Test::kBroadcast:
+        case Test::kFcollect:
+        case Test::kAlltoall:
+        case Test::kReduce:
         case Test::kCopyBw:
         case Test::kUnknown: break;
     }

@@ -60,6 +60,26 @@ __global__ void check_words_kernel(const u64 *words, u64 count, u64 stride, u64 
         if (words[i * stride] != expected) differs(difference, i * stride * 8);
 }
 
+// Element i of `target` must be what a collective operation leaves there, to which PE p gave the pattern of `seed` + p:
+// `count` elements from each, and the guard behind them all untouched.
+__global__ void check_collected_kernel(const u32 *target, u64 count, u32 me, u32 pes, Test test, u64 seed,
+                                       Difference *difference) {
+    const u64 total = test == Test::kFcollect || test == Test::kAlltoall ? pes * count : count;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < total + protocol::kGuard / 4; i += (u64)gridDim.x * blockDim.x) {
+        u32 wanted = device::kPoison * 0x01010101u;
+        if (i < total) {
+            if (test == Test::kBroadcast) wanted = device::element(seed, i);
+            else if (test == Test::kFcollect) wanted = device::element(seed + i / count, i % count);
+            else if (test == Test::kAlltoall) wanted = device::element(seed + i / count, me * count + i % count);
+            else {
+                wanted = 0;
+                for (u32 pe = 0; pe < pes; ++pe) wanted += device::element(seed + pe, i);
+            }
+        }
+        if (target[i] != wanted) differs(difference, i * 4);
+    }
+}
+
 __global__ void sum_kernel(const u64 *words, u64 count, Difference *difference) {
     u64 sum = 0;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x) sum += words[i];
@@ -67,7 +87,7 @@ __global__ void sum_kernel(const u64 *words, u64 count, Difference *difference) 
 }
 
 struct Side {
-    u32 pe = 0;
+    u32 pe = 0, pes = 2;
     int device = 0;
     u64 memory = 0;
     cudaStream_t stream = nullptr;
@@ -112,9 +132,9 @@ struct Side {
                 break;
             // Single operations are of up to 8 bytes, whatever `bytes` says.
             default:
-                CUDA(cudaMemsetAsync(target, device::kPoison, std::max(bytes, (u64)8) + protocol::kGuard, stream));
+                CUDA(cudaMemsetAsync(target, device::kPoison, std::max(gotten(request, pes), (u64)8) + protocol::kGuard, stream));
         }
-        fill_kernel<<<512, 256, 0, stream>>>((u64 *)source, (bytes + request.offset + 7) / 8, seed(request));
+        fill_kernel<<<512, 256, 0, stream>>>((u64 *)source, (given(request, pes) + 7) / 8, seed(request));
         CUDA(cudaGetLastError());
         if (request.test == Test::kGatherBw) {
             if (index == nullptr) CUDA(cudaMalloc(&index, memory / 8 * sizeof(u32)));
@@ -186,6 +206,13 @@ struct Side {
                 break;
             case Test::kSignalPingpong:
                 check_words_kernel<<<1, 32, 0, stream>>>(signals, 1, 1, rounds, difference);
+                break;
+            case Test::kBroadcast:
+            case Test::kFcollect:
+            case Test::kAlltoall:
+            case Test::kReduce:
+                check_collected_kernel<<<512, 256, 0, stream>>>((const u32 *)target, request.bytes / 4, pe, pes, request.test,
+                                                               request.seed, difference);
                 break;
             case Test::kGups: return;  // by `table_sum`: only both tables together have a known sum
             default: {

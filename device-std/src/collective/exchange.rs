@@ -2,14 +2,16 @@
 
 use super::bytes;
 use super::lane::Lane;
-use super::packets::Ended;
+use super::packets::{Ended, Four};
 use super::plan::Plan;
 use super::words;
 use crate::abi::Operation;
+use crate::arch::{V16, Word};
 use crate::context::MayWait;
 use crate::copy::GlobalSpace;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
+use crate::share::Share;
 use crate::sym::{Data, Sym};
 use bytemuck::Pod;
 
@@ -132,15 +134,19 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     #[inline(always)]
     unsafe fn broadcast_packets<T: Pod>(self, (to, from): (u64, u64), bytes: u64, root: u32) {
         let packets = self.packets(0);
-        self.settle();
         let (mut i, step) = (self.worker.rank(), self.worker.size());
         let words = bytes.div_ceil(8);
         let mut ended = Ended::well(self.me);
         // SAFETY: words of the memory that the caller vouches for.
         unsafe {
+            // The next word is read while one is sent.
+            let load = |i| if root == self.me && i < words { words::load::<T>(from, i, bytes) } else { 0 };
+            let mut following = load(i);
+            self.settle();
             if root == self.me {
                 while i < words {
-                    let word = words::load::<T>(from, i, bytes);
+                    let word = following;
+                    following = load(i + step);
                     let mut next = 1;
                     while next < self.n {
                         packets.send(self.after(next), i, word);
@@ -161,7 +167,6 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     #[inline(always)]
     unsafe fn exchange_packets<T: Pod>(self, to: (u64, u64), from: (u64, u64), part: u64) {
         let packets = self.packets(0);
-        self.settle();
         let (base, others) = (self.own_heap(), self.n - 1);
         let (begin, count) = self.words(part);
         let place = |number: u64| {
@@ -172,21 +177,14 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let source = |pe: u32| base + from.0 + from.1 * u64::from(pe);
         let target = |pe: u32| base + to.0 + to.1 * u64::from(pe);
         let total = count * u64::from(others);
-        let (rank, step) = (self.worker.rank(), self.worker.size());
-        // SAFETY: words of the memory that the caller vouches for. What a thread stores of a PE's part it has sent before, of the
-        // own part in the same place, if they are the same memory.
+        // SAFETY: words of the memory that the caller vouches for. What a thread stores of a PE's part it has sent before, if they
+        // are the same memory; the own part is then in its place.
         unsafe {
-            let mut i = rank;
-            while i < total {
-                let (pe, word) = place(i);
-                packets.send(pe, word, words::load::<T>(source(pe), begin + word, part));
-                i += step;
-            }
-            let mut i = rank;
-            while i < count {
-                let word = words::load::<T>(source(self.me), begin + i, part);
-                words::store::<T>(target(self.me), begin + i, part, word);
-                i += step;
+            packets.send_all(total, place, |pe, i| words::load::<T>(source(pe), begin + i, part));
+            let (mine, here) = (source(self.me), target(self.me));
+            if mine != here {
+                let (first, end) = (8 * begin, (8 * (begin + count)).min(part));
+                self.copy::<T>(here + first, mine + first, end - first);
             }
             packets.join(packets.take_all(total, place, |pe, i, word| {
                 words::store::<T>(target(pe), begin + i, part, word);
@@ -199,6 +197,11 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     pub(super) unsafe fn exchange<T: Pod>(self, to: (u64, u64), from: (u64, u64), part: u64) {
         let (begin, end) = self.range(part);
         let there = to.0 + to.1 * u64::from(self.me) + begin;
+        let words = (end - begin) / 16;
+        if (to.0 | to.1 | from.0 | from.1 | end) & 15 == 0 && words < 4 * self.worker.size() {
+            // SAFETY: passed on.
+            return unsafe { self.exchange_small(there, (from.0 + begin, from.1), words) };
+        }
         let mut next = 0;
         while next < self.n {
             let pe = self.after(next);
@@ -208,6 +211,35 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
                 unsafe { self.copy::<T>(self.heap(pe) + there, self.own_heap() + source, end - begin) };
             }
             next += 1;
+        }
+    }
+
+    /// As [`exchange`](Self::exchange), where a PE's part is a few words of 16 bytes for each thread: those for all PEs are under
+    /// way together.
+    #[inline(always)]
+    unsafe fn exchange_small(self, there: u64, from: (u64, u64), words: u64) {
+        let base = self.own_heap();
+        let source = |pe: u32| base + from.0 + from.1 * u64::from(pe);
+        // What is there already is left out.
+        let skipped = u64::from(source(self.me) == base + there);
+        let place = |number: u64| {
+            let step = if words == 0 { 0 } else { number as u32 / words as u32 };
+            (self.after(step + skipped as u32), 16 * (number - u64::from(step) * words))
+        };
+        // SAFETY: words of the memory that the caller vouches for.
+        let load = |(pe, at): (u32, u64)| unsafe { V16::load_global(source(pe) + at) };
+        // SAFETY: as above; a thread stores no other's words.
+        let store = |(pe, at): (u32, u64), word| unsafe { V16::store_global(self.heap(pe) + there + at, word) };
+        let mut share = Share::new(self.worker.scope, words * (u64::from(self.n) - skipped));
+        while share.has_some() {
+            let (a, b) = (place(share.at(0)), place(share.at(1)));
+            let (c, d) = (place(share.at(2)), place(share.at(3)));
+            let loaded = Four(load(a), load(b), load(c), load(d));
+            share.own(0, |_| store(a, loaded.0));
+            share.own(1, |_| store(b, loaded.1));
+            share.own(2, |_| store(c, loaded.2));
+            share.own(3, |_| store(d, loaded.3));
+            share.advance();
         }
     }
 
@@ -237,7 +269,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
 unsafe fn exchange_elements<T: Pod>(a: u64, b: u64, bytes: u64, (rank, step): (u64, u64)) {
     if (a | b | bytes) & 15 == 0 {
         // SAFETY: passed on: both are aligned.
-        return unsafe { exchange_each::<crate::arch::V16>(a, b, bytes / 16, (rank, step)) };
+        return unsafe { exchange_each::<V16>(a, b, bytes / 16, (rank, step)) };
     }
     if align_of::<T>() < 4 && (a | b | bytes) & 3 == 0 {
         // SAFETY: as above.
@@ -255,7 +287,7 @@ unsafe fn exchange_elements<T: Pod>(a: u64, b: u64, bytes: u64, (rank, step): (u
 }
 
 #[inline(always)]
-unsafe fn exchange_each<V: crate::arch::Word>(a: u64, b: u64, count: u64, (mut i, step): (u64, u64)) {
+unsafe fn exchange_each<V: Word>(a: u64, b: u64, count: u64, (mut i, step): (u64, u64)) {
     let bytes = size_of::<V>() as u64;
     while i < count {
         let at = i * bytes;

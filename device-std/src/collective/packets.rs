@@ -60,6 +60,47 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
         unsafe { V16::store_relaxed(to, V16(word, self.round.0)) };
     }
 
+    /// Sends packets by the threads of the worker, four of each under way at once: number `i` of `total` goes to the PE and has the
+    /// index that `place` says, and holds what `load` reads for them. Settles between the first reads and what is sent.
+    #[inline(always)]
+    pub(super) fn send_all(
+        self,
+        total: u64,
+        place: impl Fn(u64) -> (u32, u64),
+        load: impl Fn(u32, u64) -> u64,
+    ) {
+        let mut share = Share::new(self.lane.worker.scope, total);
+        let word = |share: &Share, k| {
+            // No thread reads another one's word: that one may write its place meanwhile.
+            share.own_or(k, 0, |i| {
+                let (pe, index) = place(i);
+                load(pe, index)
+            })
+        };
+        let send = |share: &Share, k, word| {
+            share.own(k, |i| {
+                let (pe, index) = place(i);
+                self.send(pe, index, word);
+            });
+        };
+        if share.is_one_each() {
+            let first = word(&share, 0);
+            self.lane.settle();
+            send(&share, 0, first);
+            return;
+        }
+        self.lane.settle();
+        while share.has_some() {
+            let (a, b) = (word(&share, 0), word(&share, 1));
+            let (c, d) = (word(&share, 2), word(&share, 3));
+            send(&share, 0, a);
+            send(&share, 1, b);
+            send(&share, 2, c);
+            send(&share, 3, d);
+            share.advance();
+        }
+    }
+
     /// What stands now in packet `index` from PE `pe`, another one.
     #[inline(always)]
     pub(super) fn look(self, pe: u32, index: u64) -> V16 {
@@ -93,6 +134,18 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
         Got { words, polled, pe, index }
     }
 
+    /// Waits for one packet, of another PE.
+    #[inline(always)]
+    fn one(self, until: &mut Until, (pe, index): (u32, u64)) -> Got {
+        let mut word = 0;
+        let polled = poll_until(self.lane.shmem(), until, || {
+            let V16(found, round) = self.look(pe, index);
+            word = found;
+            (round == self.round.0, round)
+        });
+        Got { words: Four(word, 0, 0, 0), polled, pe, index }
+    }
+
     /// What stands in a packet now; of this PE itself its `own` word.
     #[inline(always)]
     fn seen(self, (pe, index): (u32, u64), own: u64) -> V16 {
@@ -111,6 +164,17 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
         let mut share = Share::new(self.lane.worker.scope, total);
         let mut until = Until::within(self.lane.shmem().abi.deadline);
         let mut ended = Ended::well(self.lane.me);
+        if share.is_one_each() {
+            // Without three more looks at the same packet, which hold up the other threads'.
+            if share.has_some() {
+                let at = place(share.at(0));
+                let got = self.one(&mut until, at);
+                if ended.note(&got) {
+                    share.own(0, |_| keep(at.0, at.1, got.words.0));
+                }
+            }
+            return ended;
+        }
         while share.has_some() {
             let (a, b) = (place(share.at(0)), place(share.at(1)));
             let (c, d) = (place(share.at(2)), place(share.at(3)));

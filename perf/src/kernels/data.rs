@@ -1,6 +1,7 @@
 //! What the tests move, and the check afterwards, by kernels: sources hold a pattern that a seed fixes, targets are
 //! poisoned before and compared element by element after.
 
+use super::collective::form;
 use oxshmem_device::Atomic;
 use oxshmem_device::bytemuck::Pod;
 use oxshmem_device::prelude::*;
@@ -132,6 +133,44 @@ pub fn check_words(
     check_each(shmem, words.len(), result, |i| {
         let counts = if stride == 0 { i == 0 } else { i.is_multiple_of(stride) && i / stride < count };
         one.atomic_fetch(words.at(i), shmem.my_pe()) == if counts { each } else { 0 }
+    });
+}
+
+/// Compares the own `target` with what a collective operation leaves there, to which PE i gave elements of the pattern of
+/// `seed` + i: see [`form`](super::collective::form). `count` elements come from each; behind them all it is still poisoned.
+#[nvshmem_kernel]
+pub fn check_collected(
+    shmem: Shmem,
+    target: Sym<[u32]>,
+    count: u64,
+    form: u32,
+    seed: u32,
+    result: Sym<[Atomic<u64>]>,
+) {
+    let own = shmem.local(target);
+    let (me, n) = (u64::from(shmem.my_pe()), shmem.n_pes());
+    let given = |pe: u64, i: u64| u32::element(seed.wrapping_add(pe as u32), i);
+    let parts = if form == form::FCOLLECT || form == form::ALLTOALL { n.into() } else { 1 };
+    check_each(shmem, own.len(), result, |i| {
+        if i >= parts * count {
+            return own.get(i) == u32::POISON;
+        }
+        let (part, within) = (i / count, i % count);
+        let right = if form == form::BROADCAST {
+            given(0, i)
+        } else if form == form::FCOLLECT {
+            given(part, within)
+        } else if form == form::ALLTOALL {
+            given(part, me * count + within)
+        } else {
+            let (mut sum, mut pe) = (0u32, 0);
+            while pe < n {
+                sum = sum.wrapping_add(given(pe.into(), i));
+                pe += 1;
+            }
+            sum
+        };
+        own.get(i) == right
     });
 }
 

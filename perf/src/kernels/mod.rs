@@ -8,12 +8,14 @@
 //! | [`ping_pong`] | signal-pingpong, put-signal-pingpong |
 //! | [`atomics`] | atomic-bw, atomic-lat, gups by atomics |
 //! | [`barrier`] | barrier, sync |
+//! | [`collective`] | broadcast, fcollect, alltoall, reduce |
 //! | [`data`] | what they move: patterns, poison, and the check afterwards |
 //! | [`who`], [`time`] | scopes as types; the loop that takes the time |
 
 pub mod atomics;
 pub mod bandwidth;
 pub mod barrier;
+pub mod collective;
 pub mod data;
 pub mod element;
 pub mod latency;

@@ -72,6 +72,19 @@ pub(crate) fn latency(
     times: Global<[u64]>,
     turns: Turns,
     timer: bool,
+    turn: impl FnMut(u32),
+) {
+    latency_together(shmem, times, turns, timer, || {}, turn);
+}
+
+/// As [`latency`], after `meet` has let the PEs come together.
+#[inline(always)]
+pub(crate) fn latency_together(
+    shmem: Collective,
+    times: Global<[u64]>,
+    turns: Turns,
+    timer: bool,
+    meet: impl Fn(),
     mut turn: impl FnMut(u32),
 ) {
     let times = shmem.local(times);
@@ -80,6 +93,7 @@ pub(crate) fn latency(
     // The same code twice: the second time writes over what the untimed turns have written.
     while phase < 2 {
         let count = if phase == 0 { turns.warmup } else { turns.iters };
+        meet();
         start = clock::nanoseconds();
         if timer {
             times.set(1, clock::cycles());

@@ -66,6 +66,10 @@ named! {
         Barrier = "barrier",
         Sync = "sync",
         Gups = "gups",
+        Broadcast = "broadcast",
+        Fcollect = "fcollect",
+        Alltoall = "alltoall",
+        Reduce = "reduce",
         CopyBw = "copy-bw",
     }
     /// Who performs an operation together.
@@ -150,7 +154,8 @@ pub(crate) struct Case {
     pub(crate) scope: Scope,
     pub(crate) ctas: u32,
     pub(crate) threads: u32,
-    /// Of one iteration over all CTAs; gups: of a PE's table.
+    /// Of one iteration over all CTAs; gups: of a PE's table; collective operations: what the root sends, what each PE gives,
+    /// what each PE sends each, what each PE gives.
     pub(crate) bytes: u64,
     pub(crate) iters: u32,
     /// Not a part of the protocol.
@@ -190,6 +195,9 @@ impl Test {
             Self::AtomicLat => &[Ctas, Threads, Iters, Op],
             Self::Barrier | Self::Sync => &[Scope, Ctas, Threads, Iters],
             Self::Gups => &[Ctas, Threads, Bytes, Iters, Updates, Method],
+            Self::Broadcast | Self::Fcollect | Self::Alltoall | Self::Reduce => {
+                &[Scope, Ctas, Threads, Bytes, Iters]
+            }
             Self::CopyBw => &[Bytes, Iters],
         }
     }
@@ -216,6 +224,7 @@ impl Test {
             Self::PutLat | Self::GetLat | Self::PLat | Self::GLat | Self::AtomicLat => Unit::Micros,
             Self::SignalPingpong | Self::PutSignalPingpong | Self::MailboxPingpong => Unit::Micros,
             Self::Barrier | Self::Sync => Unit::Micros,
+            Self::Broadcast | Self::Fcollect | Self::Alltoall | Self::Reduce => Unit::Micros,
         }
     }
 
@@ -227,9 +236,14 @@ impl Test {
         }
     }
 
+    /// Whether all PEs move data together.
+    pub(crate) fn is_collective(self) -> bool {
+        matches!(self, Self::Broadcast | Self::Fcollect | Self::Alltoall | Self::Reduce)
+    }
+
     /// Whether it is between PE 0 and PE 1, and no others.
     pub(crate) fn is_between_two(self) -> bool {
-        !matches!(self, Self::Barrier | Self::Sync | Self::Gups)
+        !(self.is_collective() || matches!(self, Self::Barrier | Self::Sync | Self::Gups))
     }
 }
 
@@ -290,7 +304,8 @@ impl Case {
         if scope == Scope::Warp && test.has(Key::Scope) && !threads.is_multiple_of(32) {
             return refuse(format!("at warp scope a CTA has a multiple of 32 threads, not {threads}"));
         }
-        if scope == Scope::Grid && test.has(Key::Scope) && test.has(Key::Bytes) && test.is_latency() {
+        let moves_alone = test.has(Key::Bytes) && test.is_latency() && !test.is_collective();
+        if scope == Scope::Grid && test.has(Key::Scope) && moves_alone {
             return refuse(format!("{test} has the scopes thread, warp and block, not grid"));
         }
         if test.is_latency() && ctas != 1 && !(scope == Scope::Grid && test.has(Key::Scope)) {

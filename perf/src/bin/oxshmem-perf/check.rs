@@ -118,6 +118,20 @@ impl<'a> Checker<'a> {
         self.look(|| data::check_words::launch(self.shmem, self.config, words, stride, count, each, result))
     }
 
+    /// Compares `target`, of whose elements `count` come from each PE, with what the collective operation `form` leaves.
+    pub(crate) fn compare_collected(
+        &self,
+        target: &SymVec<u32>,
+        count: u64,
+        form: u32,
+        seed: u32,
+    ) -> Result<Found> {
+        let result = &self.result;
+        self.look(|| {
+            data::check_collected::launch(self.shmem, self.config, target, count, form, seed, result)
+        })
+    }
+
     /// The sum of `words`.
     pub(crate) fn sum(&self, words: &SymVec<Atomic<u64>>) -> Result<u64> {
         self.result.set(found::WRONG, 0)?;

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     #[command(flatten)]
     Test(TestCommand),
-    /// Answers requests on its standard input, one case a line, with two PEs as threads.
+    /// Answers requests on its standard input, one case a line, with PEs as threads.
     Serve(Serve),
     /// Measures oxshmem and its peers in turns, and holds them against each other.
     Compare(Compare),
@@ -81,6 +81,14 @@ tests! {
     Sync,
     /// Random updates of all PEs' tables.
     Gups,
+    /// One PE's data to all.
+    Broadcast,
+    /// Every PE's data to all.
+    Fcollect,
+    /// From every PE to every PE its own part.
+    Alltoall,
+    /// The sum of all PEs' data, to all.
+    Reduce,
 }
 
 /// The sizes to run a test with, and how. Sizes take the suffixes K, M and G.
@@ -151,6 +159,9 @@ pub(crate) struct Sweep {
 /// Options of `serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Serve {
+    /// How many PEs there are.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) pes: u32,
     /// On how many GPUs the PEs lie, 1 or 2. Default: two if there are two.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=2))]
     pub(crate) gpus: Option<u32>,
@@ -162,9 +173,12 @@ pub(crate) struct Serve {
 /// Options of `compare`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Compare {
-    /// The table of rows.
-    #[arg(long, value_parser = ["p2p"], default_value = "p2p")]
+    /// The table of rows: between two PEs, or of collective operations of several.
+    #[arg(long, value_parser = ["p2p", "collectives"], default_value = "p2p")]
     pub(crate) suite: String,
+    /// How many PEs the collective operations have.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) pes: u32,
     /// The folder with the peers' programs: raw, nvshmem.
     #[arg(long, value_name = "DIR")]
     pub(crate) peers: PathBuf,

@@ -14,7 +14,7 @@ use crate::error::Trouble;
 use crate::stats;
 use oxshmem::{DeviceVec, Error, LaunchConfig, Reach, Shmem};
 use oxshmem_perf::kernels::who::{OnBlock, OnGrid, OnThread, OnWarp};
-use oxshmem_perf::kernels::{atomics, bandwidth, barrier, element, latency, ping_pong, time};
+use oxshmem_perf::kernels::{atomics, bandwidth, barrier, collective, element, latency, ping_pong, time};
 
 /// Most iterations that are timed one by one.
 const STAMPS: usize = 4096;
@@ -44,7 +44,11 @@ pub(crate) fn run(shmem: &Shmem, case: &Case, memory: u64, seed: u32) -> Result<
     if case.test.is_between_two() && shmem.n_pes() != 2 {
         return Err(Trouble::Refused(format!("{} needs 2 PEs and there are {}", case.test, shmem.n_pes())));
     }
-    let needed = case.bytes.checked_add(case.offset).and_then(|bytes| bytes.checked_add(8 * GUARD as u64));
+    let bytes = match case.test {
+        Test::Fcollect | Test::Alltoall => case.bytes.checked_mul(shmem.n_pes().into()),
+        _ => case.bytes.checked_add(case.offset),
+    };
+    let needed = bytes.and_then(|bytes| bytes.checked_add(8 * GUARD as u64));
     if case.test.has(Key::Bytes) && needed.is_none_or(|needed| needed > memory) {
         let (bytes, guard) = (case.bytes, 8 * GUARD);
         let what = format!(
@@ -75,6 +79,7 @@ pub(crate) fn run(shmem: &Shmem, case: &Case, memory: u64, seed: u32) -> Result<
         Test::AtomicBw | Test::AtomicLat => bench.counted(),
         Test::Barrier | Test::Sync => bench.met(),
         Test::Gups => bench.updated(),
+        Test::Broadcast | Test::Fcollect | Test::Alltoall | Test::Reduce => bench.collected(),
         Test::CopyBw => Err(Trouble::Unknown),
     }
 }
@@ -398,9 +403,39 @@ impl Bench<'_> {
         self.measure(true, launch, look)
     }
 
+    /// broadcast, fcollect, alltoall, reduce.
+    fn collected(&self) -> Result<Outcome, Trouble> {
+        let (s, c, times) = (self.shmem, self.config, &self.times);
+        let Case { test, iters, warmup, scope, .. } = *self.case;
+        let (count, n) = (self.case.bytes as usize / 4, s.n_pes() as usize);
+        let (form, given, gotten) = match test {
+            Test::Broadcast => (collective::form::BROADCAST, count, count),
+            Test::Fcollect => (collective::form::FCOLLECT, count, n * count),
+            Test::Alltoall => (collective::form::ALLTOALL, n * count, n * count),
+            _ => (collective::form::REDUCE, count, count),
+        };
+        let source = self.checker.source::<u32>(given, self.data_of(self.me))?;
+        let target = self.checker.target::<u32>(gotten)?;
+        let (to, from) = (target.slice(0, gotten), source.handle());
+        let launch = || match test {
+            Test::Broadcast => {
+                at_scope!(scope, collective::broadcast(s, c, to, from, times, iters, warmup) or grid)
+            }
+            Test::Fcollect => {
+                at_scope!(scope, collective::fcollect(s, c, to, from, times, iters, warmup) or grid)
+            }
+            Test::Alltoall => {
+                at_scope!(scope, collective::alltoall(s, c, to, from, times, iters, warmup) or grid)
+            }
+            _ => at_scope!(scope, collective::reduce(s, c, to, from, times, iters, warmup) or grid),
+        };
+        let look = || self.checker.compare_collected(&target, count as u64, form, self.data_of(0));
+        self.measure(true, launch, look)
+    }
+
     /// What seeds the source of `pe`.
     fn data_of(&self, pe: u32) -> u32 {
-        self.seed.wrapping_mul(2).wrapping_add(pe)
+        self.seed.wrapping_mul(64).wrapping_add(pe)
     }
 
     /// Launches, waits, looks, and agrees with the other PEs.

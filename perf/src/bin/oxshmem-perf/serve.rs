@@ -1,5 +1,5 @@
-//! The protocol, answered: two PEs as threads of this process. PE 0 reads requests, PE 1 is told each case by a channel:
-//! between requests it waits in no collective call, so that they may be as far apart as they like.
+//! The protocol, answered: PEs as threads of this process. PE 0 reads requests, the others are told each case by channels:
+//! between requests they wait in no collective call, so that they may be as far apart as they like.
 
 use crate::case::{Case, Test};
 use crate::cli::Serve;
@@ -20,29 +20,33 @@ pub(crate) fn serve(options: &Serve) -> Result<(), Failure> {
     if let Some(gpus) = options.gpus {
         show_gpus(gpus);
     }
-    let mut config = Config::from_env()?.pes(2);
+    let pes = options.pes;
+    let mut config = Config::from_env()?.pes(pes);
     if let Some(gpus) = options.gpus {
         config = config.emulated_devices(gpus);
     }
-    let (sender, receiver) = channel();
-    let (sender, receiver) = (Mutex::new(Some(sender)), Mutex::new(Some(receiver)));
+    let (senders, receivers): (Vec<_>, Vec<_>) = (1..pes).map(|_| channel()).unzip();
+    let senders = Mutex::new(Some(senders));
+    let receivers = Mutex::new(receivers.into_iter().map(Some).collect::<Vec<_>>());
     let ends = config.run(|shmem| {
         let pe = Server { shmem: &shmem, memory: options.memory };
         let gpus = pe.prepare()?;
         if let Some(asked) = options.gpus.filter(|&asked| asked != gpus) {
-            return Ok(Err(Failure::Asked(format!("the two PEs are on {gpus} GPUs here, not on {asked}"))));
+            return Ok(Err(Failure::Asked(format!("the {pes} PEs are on {gpus} GPUs here, not on {asked}"))));
         }
         // Each end is dropped when its PE returns, by which the other one learns of it.
         match shmem.my_pe() {
-            0 => take(&sender).map_or(Ok(Ok(())), |cases| pe.read_and_answer(gpus, &cases)),
-            _ => take(&receiver).map_or(Ok(()), |cases| pe.follow(&cases)).map(Ok),
+            0 => {
+                let senders = senders.lock().ok().and_then(|mut senders| senders.take());
+                senders.map_or(Ok(Ok(())), |cases| pe.read_and_answer(gpus, &cases))
+            }
+            me => {
+                let receiver = receivers.lock().ok().and_then(|mut all| all.get_mut(me as usize - 1)?.take());
+                receiver.map_or(Ok(()), |cases| pe.follow(&cases)).map(Ok)
+            }
         }
     })?;
     ends.into_iter().collect()
-}
-
-fn take<T>(end: &Mutex<Option<T>>) -> Option<T> {
-    end.lock().ok()?.take()
 }
 
 /// Leaves the first `gpus` of the GPUs that this process would see.
@@ -72,10 +76,15 @@ impl Server<'_> {
     }
 
     /// PE 0.
-    fn read_and_answer(&self, gpus: u32, cases: &Sender<(Case, u32)>) -> Result<Result<(), Failure>, Error> {
+    fn read_and_answer(
+        &self,
+        gpus: u32,
+        cases: &[Sender<(Case, u32)>],
+    ) -> Result<Result<(), Failure>, Error> {
         let ready = format!(
-            "ready name=oxshmem version={} pes=2 gpus={gpus} sms={} emulated={} device={}",
+            "ready name=oxshmem version={} pes={} gpus={gpus} sms={} emulated={} device={}",
             env!("CARGO_PKG_VERSION"),
+            self.shmem.n_pes(),
             self.shmem.multiprocessors(),
             u32::from(self.shmem.is_emulated()),
             self.shmem.device_name().replace(char::is_whitespace, "_"),
@@ -90,8 +99,10 @@ impl Server<'_> {
             };
             let outcome = match parse(&line) {
                 Ok(case) => {
-                    // It can only fail if PE 1 has returned, of which the case itself then tells.
-                    let _ = cases.send((case, seed));
+                    // It can only fail if a PE has returned, of which the case itself then tells.
+                    for each in cases {
+                        let _ = each.send((case, seed));
+                    }
                     run(self.shmem, &case, self.memory, seed)
                 }
                 Err(trouble) => Err(trouble),
@@ -107,7 +118,7 @@ impl Server<'_> {
         Ok(Ok(()))
     }
 
-    /// PE 1.
+    /// Another PE.
     fn follow(&self, cases: &Receiver<(Case, u32)>) -> Result<(), Error> {
         for (case, seed) in cases {
             if let Err(Trouble::Failed(error)) = run(self.shmem, &case, self.memory, seed) {

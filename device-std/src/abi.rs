@@ -104,9 +104,9 @@ pub mod teams {
 /// | [`ABORT`](control::ABORT) | `u64`: non-zero tells this PE's waits to give up: the host writes 1 + the PE that was lost |
 /// | [`CLAIM`](control::CLAIM) | `u32`: set by compare-and-swap by the thread that writes the error record |
 /// | [`TICKET`](control::TICKET) | `u32`: on PE 0 only, counts failures in the order in which they were claimed |
-/// | [`BARRIER`](control::BARRIER) | `u64` epoch, then `u64` flags, one per dissemination round |
+/// | [`BARRIER`](control::BARRIER) | `u64` epoch, then `u64` flags: see `barrier.rs` |
 /// | [`GRID`](control::GRID) | for each slot in its own 64 bytes: the `u32` grid-barrier word, at 8 the `u64` that its leader shares |
-/// | [`TEAMS`](control::TEAMS) | for each slot of a team and each of its channels: `u64` epoch, then `u64` flags, one per dissemination round. Zero when a team is made |
+/// | [`TEAMS`](control::TEAMS) | for each slot of a team and each of its channels: `u64` epoch, then `u64` flags likewise. Zero when a team is made |
 pub mod control {
     /// Size of the control area in bytes.
     pub const BYTES: u64 = 64 * 1024;
@@ -120,8 +120,8 @@ pub mod control {
     pub const BARRIER: u64 = 4096;
     /// Offset of `barrier_all`'s flags.
     pub const BARRIER_FLAGS: u64 = BARRIER + 64;
-    /// Most rounds a barrier may need: 2^16 PEs.
-    pub const BARRIER_ROUNDS: u32 = 16;
+    /// Most flags that a barrier may need: of 64 PEs 14, of 1,024 and of 32,768 PEs 15.
+    pub const BARRIER_FLAGS_MOST: u32 = 15;
     /// Offset of the first grid-barrier word.
     pub const GRID: u64 = 8192;
     /// From a grid-barrier word to the value that the grid's leader shares.
@@ -134,7 +134,7 @@ pub mod control {
     pub const TEAMS: u64 = GRID + GRID_STRIDE * GRID_SLOTS as u64;
     /// Channels of a team: so many of its barriers may be under way at once.
     pub const TEAM_CHANNELS: u32 = 4;
-    /// From a channel's epoch to its flags, of which there are 15: for 2^15 PEs.
+    /// From a channel's epoch to its flags.
     pub const TEAM_FLAGS: u64 = 8;
     /// Bytes of a channel.
     pub const TEAM_CHANNEL: u64 = 128;
@@ -446,6 +446,7 @@ const _: () = {
     assert!(size_of::<ErrorRecord>() == 128);
     assert!(
         control::TEAMS + control::TEAM_STRIDE * teams::SLOTS as u64 <= control::BYTES
-            && control::BARRIER_FLAGS + 8 * control::BARRIER_ROUNDS as u64 <= control::GRID
+            && control::BARRIER_FLAGS + 8 * control::BARRIER_FLAGS_MOST as u64 <= control::GRID
+            && control::TEAM_FLAGS + 8 * control::BARRIER_FLAGS_MOST as u64 <= control::TEAM_CHANNEL
     );
 };

@@ -1,11 +1,12 @@
-//! The barriers that poll: of a grid, and of PEs. Both are done by single threads; their scope joins the
-//! others to them.
+//! The barriers that poll: of a grid, by one thread of each block, and of PEs, by as many threads of a scope as there are PEs to
+//! tell.
 
 use crate::abi::{Cause, Cmp, Operation, control};
 use crate::arch::{Word, atomic, order};
 use crate::context::{Context, Shmem};
 use crate::fault::Fault;
 use crate::poll::{Polled, Until, acquire, flipped, poll, poll_until};
+use crate::scope::{Scope, Width};
 use crate::thread;
 
 /// Heap offset of the launch's grid-barrier word.
@@ -51,23 +52,6 @@ pub(crate) fn grid_barrier(shmem: Shmem) -> Polled {
     polled.arrivals(blocks)
 }
 
-/// Where a PE stands in a barrier of PEs when it gives up.
-#[derive(Default)]
-pub(crate) struct BarrierRound {
-    epoch: u64,
-    /// Heap offset of the round's flag.
-    flag: u64,
-    from: u32,
-}
-
-impl BarrierRound {
-    #[inline(always)]
-    pub(crate) fn fault(self, operation: Operation) -> Fault {
-        let fault = Fault { peer: self.from, ..Fault::new(Cause::Deadline, operation) };
-        Fault { cmp: Cmp::Ge as u32, offset: self.flag, expected: self.epoch, ..fault }
-    }
-}
-
 /// The words of a barrier in every PE's heap, and this PE's number among those that meet.
 #[derive(Clone, Copy)]
 pub(crate) struct Words {
@@ -78,46 +62,118 @@ pub(crate) struct Words {
     pub(crate) me: u32,
 }
 
-/// Dissemination barrier over the PEs of a context, by one thread of this PE.
+/// How many PEs know of each other after a round, of each that did before: as many as the flags of a channel allow.
+#[inline(always)]
+fn radix(n: u32) -> u32 {
+    match n {
+        0..=64 => 8,
+        65..=1024 => 4,
+        _ => 2,
+    }
+}
+
+/// Dissemination barrier over the PEs of a context, by the threads of a scope, which it joins. In a round at distance `d`, first
+/// 1, a PE tells those `d`, `2 d`, ... after it, so that up to 8 PEs meet in one. (D. Hensgen, R. Finkel, U. Manber, Two
+/// algorithms for barrier synchronization, 1988, has two PEs in a round.)
 ///
 /// | step | edge |
 /// |---|---|
-/// | round k: `st.release.sys` of the epoch to flag k of PE `me + 2^k` | release of all that this thread has seen, cumulatively |
-/// | round k: `ld.relaxed.sys` of the own flag k until it reaches the epoch, then `fence.acquire.sys` (sm_80: `ld.acquire.sys`) | acquire of PE `me - 2^k` and of what it had acquired |
+/// | `completes`: `fence.sc.sys`, by each thread that tells another PE in the first round | see `order.rs` |
+/// | thread `j`: `st.release.sys` of the epoch to the round's flag `j` of PE `me + j d`. A single thread that tells several PEs: `fence.sc.sys`, then `st.relaxed.sys` | release of all that the scope has seen, cumulatively |
+/// | thread `j`: `ld.relaxed.sys` of the own flag `j` until it reaches the epoch, then `fence.acquire.sys` (sm_80: `ld.acquire.sys`) | acquire of PE `me - j d` and of what it had acquired |
+/// | scope barrier | what each thread has acquired reaches all, and is released in the next round |
 ///
 /// The epoch is in the control area, 64-bit and monotonic, so launches, graphs and streams may follow each
 /// other without a reset. One caller per PE and epoch at a time.
 #[inline(always)]
-pub(crate) fn pes_barrier<C: Context>(
+pub(crate) fn pes_barrier<S: Scope, C: Context>(
+    scope: S,
     context: C,
+    operation: Operation,
     Words { epoch: at, flags, me }: Words,
-) -> (Polled, BarrierRound) {
+    completes: bool,
+) {
+    let alone = matches!(S::WIDTH, Width::One);
     let (shmem, n) = (context.shmem(), context.pes());
     let base = shmem.abi.heap_base;
-    // SAFETY: the own control area; one caller per PE and epoch at a time.
+    // SAFETY: the own control area; one caller per PE and epoch at a time, whose leader writes it after all have read it.
     let epoch = 1 + unsafe { u64::load_relaxed(base + at) };
-    // SAFETY: as above.
-    unsafe { u64::store_relaxed(base + at, epoch) };
-    let (mut flag, mut distance) = (flags, 1u32);
+    let (first, step) = (scope.rank() as u32 + 1, scope.size() as u32);
+    let radix = radix(n);
+    let (mut flags, mut distance) = (flags, 1u32);
     let mut until = Until::within(shmem.abi.deadline);
-    while distance < n {
-        let to = if me + distance < n { me + distance } else { me + distance - n };
-        let from = if me >= distance { me - distance } else { me + n - distance };
-        let peer = shmem.peer_base(context.world_pe(to));
-        // SAFETY: a flag in a mapped peer's control area.
-        unsafe { u64::store_release(peer + flag, epoch) };
-        let polled = poll_until(shmem, &mut until, || {
-            // SAFETY: a flag in the own control area.
-            let seen = unsafe { u64::load_relaxed(base + flag) };
-            (seen >= epoch, seen)
-        });
-        if !matches!(polled, Polled::Held) {
-            return (polled, BarrierRound { epoch, flag, from: context.world_pe(from) });
+    loop {
+        let others = if distance == 1 { n - 1 } else { (n - 1) / distance };
+        let others = others.min(radix - 1);
+        // `j * distance` is less than `n`.
+        let after = |j: u32| {
+            let pe = me + j * distance;
+            if pe < n { pe } else { pe - n }
+        };
+        let before = |j: u32| {
+            let back = j * distance;
+            if me >= back { me - back } else { me + n - back }
+        };
+        let flag = |j: u32| flags + 8 * u64::from(j - 1);
+        // A barrier of one PE completes, too.
+        let fences = (completes && distance == 1) || (alone && others > 1);
+        if fences && (first <= others || first == 1) {
+            order::fence_sc_sys();
         }
-        // SAFETY: as above.
-        unsafe { acquire::<u64>(base + flag) };
-        flag += 8;
-        distance = distance.wrapping_shl(1);
+        let mut j = first;
+        while j <= others {
+            let to = shmem.peer_base(context.world_pe(after(j))) + flag(j);
+            // SAFETY: a flag in a mapped peer's control area, which only such accesses reach.
+            unsafe {
+                if fences {
+                    u64::store_relaxed(to, epoch);
+                } else {
+                    u64::store_release(to, epoch);
+                }
+            }
+            j += step;
+        }
+        let (mut polled, mut missing) = (Polled::Held, 1);
+        let mut j = first;
+        while j <= others && matches!(polled, Polled::Held) {
+            // One thread looks at four flags at once: each look is a way to memory and back.
+            let last = if alone { others.min(j + 3) } else { j };
+            polled = poll_until(shmem, &mut until, || {
+                // SAFETY: flags in the own control area.
+                let look = |k: u32| unsafe { u64::load_relaxed(base + flag((j + k).min(last))) };
+                if alone {
+                    let (a, b, c, d) = (look(0), look(1), look(2), look(3));
+                    missing = j + u32::from(a >= epoch);
+                    missing += u32::from((a >= epoch) & (b >= epoch));
+                    missing += u32::from((a >= epoch) & (b >= epoch) & (c >= epoch));
+                    let least = a.min(b).min(c.min(d));
+                    (least >= epoch, least)
+                } else {
+                    let seen = look(0);
+                    missing = j;
+                    (seen >= epoch, seen)
+                }
+            });
+            let mut k = j;
+            while k <= last {
+                // SAFETY: as above.
+                unsafe { acquire::<u64>(base + flag(k)) };
+                k += 1;
+            }
+            j = if alone { last + 1 } else { j + step };
+        }
+        let fault =
+            Fault { peer: context.world_pe(before(missing)), ..Fault::new(Cause::Deadline, operation) };
+        let fault = Fault { cmp: Cmp::Ge as u32, offset: flag(missing), expected: epoch, ..fault };
+        scope.join(shmem, polled, fault);
+        flags += 8 * u64::from(radix - 1);
+        if distance > (n - 1) / radix {
+            break;
+        }
+        distance *= radix;
     }
-    (Polled::Held, BarrierRound::default())
+    if scope.leads() {
+        // SAFETY: as above; the next caller's threads come behind a barrier of the scope.
+        unsafe { u64::store_relaxed(base + at, epoch) };
+    }
 }

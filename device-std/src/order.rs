@@ -18,10 +18,9 @@
 
 use crate::abi::{Operation, control};
 use crate::arch::{bulk, order};
-use crate::barrier::{BarrierRound, Words, pes_barrier};
+use crate::barrier::{Words, pes_barrier};
 use crate::context::{Context, MayWait};
 use crate::meeting::Meeting;
-use crate::poll::Polled;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::sym::Span;
@@ -95,7 +94,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     {
         let _recorded = self.enter_here(Operation::BarrierAll, 0, 0);
         self.settle();
-        self.all_pes(Operation::BarrierAll, order::fence_sc_sys);
+        self.all_pes(Operation::BarrierAll, true);
     }
 
     /// Waits until every PE of the job has called it, and makes the *stores* of each visible to all: those to its own
@@ -111,7 +110,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     {
         let _recorded = self.enter_here(Operation::SyncAll, 0, 0);
         self.meet();
-        self.all_pes(Operation::SyncAll, || {});
+        self.all_pes(Operation::SyncAll, false);
     }
 
     /// As [`barrier_all`](Self::barrier_all), over the PEs of the team through which the scope is seen; without one over
@@ -128,7 +127,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     {
         let _recorded = self.enter_here(Operation::TeamBarrier, 0, 0);
         self.settle();
-        self.team_pes(Operation::TeamBarrier, order::fence_sc_sys);
+        self.team_pes(Operation::TeamBarrier, true);
     }
 
     /// As [`sync_all`](Self::sync_all), over the PEs of the team. Callers as those of
@@ -143,7 +142,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
     {
         let _recorded = self.enter_here(Operation::TeamSync, 0, 0);
         self.meet();
-        self.team_pes(Operation::TeamSync, || {});
+        self.team_pes(Operation::TeamSync, false);
     }
 
     /// Joins the scope, and fences by its leader.
@@ -155,21 +154,21 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         }
     }
 
-    /// The leader goes through the barrier of all PEs, after `before`, and the scope joins it.
+    /// The scope goes through the barrier of all PEs, which completes what came before, or not.
     #[inline(always)]
-    fn all_pes(self, operation: Operation, before: impl FnOnce()) {
+    fn all_pes(self, operation: Operation, completes: bool) {
         let shmem = self.shmem();
         let words = Words { epoch: control::BARRIER, flags: control::BARRIER_FLAGS, me: shmem.my_pe() };
-        self.meet_pes(shmem, (operation, Meeting { channel: ALL_PES, ..shmem.meeting() }), words, before);
+        self.meet_pes(shmem, (operation, Meeting { channel: ALL_PES, ..shmem.meeting() }), words, completes);
     }
 
     /// As [`all_pes`](Self::all_pes), of the barrier of the context's PEs.
     #[inline(always)]
-    fn team_pes(self, operation: Operation, before: impl FnOnce()) {
+    fn team_pes(self, operation: Operation, completes: bool) {
         let meeting = self.context.meeting();
         let epoch = meeting.words();
         let words = Words { epoch, flags: epoch + control::TEAM_FLAGS, me: meeting.me };
-        self.meet_pes(self.context, (operation, meeting), words, before);
+        self.meet_pes(self.context, (operation, meeting), words, completes);
     }
 
     #[inline(always)]
@@ -178,17 +177,14 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         context: D,
         (operation, meeting): (Operation, Meeting),
         words: Words,
-        before: impl FnOnce(),
+        completes: bool,
     ) {
-        let (polled, round) = if self.is_leader() {
+        if self.is_leader() {
             seam::collective(operation, meeting, true);
-            before();
-            let passed = pes_barrier(context, words);
+        }
+        pes_barrier(self.scope, context, operation, words, completes);
+        if self.is_leader() {
             seam::collective(operation, meeting, false);
-            passed
-        } else {
-            (Polled::Held, BarrierRound::default())
-        };
-        self.scope.join(self.shmem(), polled, round.fault(operation));
+        }
     }
 }

@@ -229,7 +229,8 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         // SAFETY: words of the memory that the caller vouches for.
         let load = |(pe, at): (u32, u64)| unsafe { V16::load_global(source(pe) + at) };
         // SAFETY: as above; a thread stores no other's words.
-        let store = |(pe, at): (u32, u64), word| unsafe { V16::store_global(self.heap(pe) + there + at, word) };
+        let store =
+            |(pe, at): (u32, u64), word| unsafe { V16::store_global(self.heap(pe) + there + at, word) };
         let mut share = Share::new(self.worker.scope, words * (u64::from(self.n) - skipped));
         while share.has_some() {
             let (a, b) = (place(share.at(0)), place(share.at(1)));

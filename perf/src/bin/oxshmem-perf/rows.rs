@@ -14,6 +14,29 @@ pub(crate) struct Bar {
     /// The best of these.
     pub(crate) cases: Vec<Case>,
     pub(crate) bound: Bound,
+    /// The other value is the time that so many bytes take at the rate of the cases.
+    pub(crate) moved: Option<u64>,
+    /// Holds whatever the bound says, if oxshmem's time is no more than this.
+    pub(crate) allowed: Option<Allowed>,
+}
+
+/// A time that an operation may take in any case: [`SLACK`](Self::SLACK) times what raw takes for the bytes that one CTA must
+/// write, and two round trips.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowed {
+    pub(crate) bytes: u64,
+    /// By which the bytes are moved.
+    pub(crate) copy: Case,
+    pub(crate) round_trip: Case,
+}
+
+impl Allowed {
+    const SLACK: f64 = 1.2;
+
+    /// In microseconds, if raw's `copy` has a rate of so many GB/s and its round trip takes so many microseconds.
+    pub(crate) fn micros(&self, rate: f64, round_trip: f64) -> f64 {
+        Self::SLACK * (self.bytes as f64 / rate / 1e3 + 2.0 * round_trip)
+    }
 }
 
 /// What oxshmem's value, divided by the other, must be.
@@ -48,11 +71,11 @@ pub(crate) struct Row {
 
 impl Row {
     /// A row that raw does too.
-    fn new(name: String, ours: Vec<Case>) -> Self {
+    pub(crate) fn new(name: String, ours: Vec<Case>) -> Self {
         Self { name, raw: ours.clone(), ours, bars: Vec::new() }
     }
 
-    fn of(name: String, case: Case) -> Self {
+    pub(crate) fn of(name: String, case: Case) -> Self {
         Self::new(name, vec![case])
     }
 
@@ -61,19 +84,34 @@ impl Row {
         Self { raw: vec![case], ..self }
     }
 
-    fn against_raw(self, bound: Bound) -> Self {
+    pub(crate) fn against_raw(self, bound: Bound) -> Self {
         let cases = self.raw.clone();
         self.against(Name::Raw, cases, bound)
     }
 
     /// Against NVSHMEM at the same.
-    fn against_nvshmem(self, bound: Bound) -> Self {
+    pub(crate) fn against_nvshmem(self, bound: Bound) -> Self {
         let cases = self.ours.clone();
         self.against(Name::Nvshmem, cases, bound)
     }
 
-    fn against(mut self, system: Name, cases: Vec<Case>, bound: Bound) -> Self {
-        self.bars.push(Bar { system, cases, bound });
+    pub(crate) fn against(mut self, system: Name, cases: Vec<Case>, bound: Bound) -> Self {
+        self.bars.push(Bar { system, cases, bound, moved: None, allowed: None });
+        self
+    }
+
+    /// Raw's time for `bytes` at the rate of `case`.
+    pub(crate) fn against_moved(mut self, bytes: u64, case: Case, bound: Bound) -> Self {
+        let moved = Some(bytes);
+        self.bars.push(Bar { system: Name::Raw, cases: vec![case], bound, moved, allowed: None });
+        self
+    }
+
+    /// The last bar holds if the time is no more than `allowed`, too.
+    pub(crate) fn or(mut self, allowed: Allowed) -> Self {
+        if let Some(bar) = self.bars.last_mut() {
+            bar.allowed = Some(allowed);
+        }
         self
     }
 }
@@ -84,26 +122,26 @@ pub(crate) struct Place {
     /// Two GPUs.
     pub(crate) link: bool,
     /// Multiprocessors that a PE has to itself.
-    sms: u32,
-    emulated: bool,
+    pub(crate) sms: u32,
+    pub(crate) emulated: bool,
 }
 
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
+pub(crate) const KIB: u64 = 1 << 10;
+pub(crate) const MIB: u64 = 1 << 20;
 
 impl Place {
     /// Where oxshmem says that it is.
-    pub(crate) fn of(ready: &Ready) -> Self {
-        let (sms, link) = (ready.sms.unwrap_or(1), ready.gpus == 2);
-        Self { link, sms: if link { sms } else { (sms / 2).max(1) }, emulated: ready.emulated }
+    pub(crate) fn of(ready: &Ready, pes: u32) -> Self {
+        let (sms, gpus) = (ready.sms.unwrap_or(1), ready.gpus);
+        Self { link: gpus > 1, sms: (sms * gpus / pes).clamp(1, sms), emulated: ready.emulated }
     }
 
-    fn letter(&self) -> &'static str {
+    pub(crate) fn letter(&self) -> &'static str {
         if self.link { "L" } else { "G" }
     }
 
     /// A size, or what stands for it on the emulator.
-    fn bytes(&self, bytes: u64) -> u64 {
+    pub(crate) fn bytes(&self, bytes: u64) -> u64 {
         match bytes {
             _ if !self.emulated => bytes,
             large if large > 256 * MIB => 4 * KIB,
@@ -112,21 +150,21 @@ impl Place {
         }
     }
 
-    fn ctas(&self, ctas: u32) -> u32 {
+    pub(crate) fn ctas(&self, ctas: u32) -> u32 {
         if self.emulated { ctas.min(1) } else { ctas }
     }
 
     /// The most threads of a CTA.
-    fn threads(&self) -> u32 {
+    pub(crate) fn threads(&self) -> u32 {
         if self.emulated { 32 } else { 1024 }
     }
 
-    fn iters(&self, iters: u32) -> u32 {
+    pub(crate) fn iters(&self, iters: u32) -> u32 {
         if self.emulated { 2 } else { iters }
     }
 
     /// A case that moves `bytes` by `ctas` full CTAs.
-    fn moved(&self, test: Test, scope: Scope, ctas: u32, bytes: u64) -> Case {
+    pub(crate) fn moved(&self, test: Test, scope: Scope, ctas: u32, bytes: u64) -> Case {
         let bytes = self.bytes(bytes);
         let iters = self.iters((2048 * MIB / bytes).clamp(4, 50) as u32);
         let (ctas, threads) = (self.ctas(ctas), self.threads());
@@ -134,7 +172,7 @@ impl Place {
     }
 
     /// A case of one CTA at `scope`.
-    fn alone(&self, test: Test, scope: Scope, bytes: u64) -> Case {
+    pub(crate) fn alone(&self, test: Test, scope: Scope, bytes: u64) -> Case {
         let threads = match scope {
             Scope::Thread | Scope::Warp => 32,
             Scope::Block | Scope::Grid => self.threads(),
@@ -144,13 +182,13 @@ impl Place {
     }
 
     /// A case of one thread.
-    fn single(&self, test: Test) -> Case {
+    pub(crate) fn single(&self, test: Test) -> Case {
         Case { threads: 1, iters: self.iters(500), ..Case::new(test) }
     }
 }
 
 /// A size in words.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         bytes if bytes >= MIB => format!("{} MiB", bytes / MIB),
         bytes if bytes >= KIB => format!("{} KiB", bytes / KIB),
@@ -390,7 +428,7 @@ mod tests {
                 emulated,
                 sms: Some(if emulated { 2 } else { 132 }),
                 ..Ready::default()
-            })
+            }, 2)
         })
     }
 

@@ -1,13 +1,15 @@
 //! The layouts that host and device share: the launch context, the control area at the start of every
 //! symmetric heap segment, the table of teams, and the error record. Nothing here has behaviour.
 //!
-//! [`trace`] has those of traced kernels, [`collective`] what collective operations keep in the heaps.
+//! [`trace`] has those of traced kernels, [`collective`] what collective operations keep in the heaps, [`tuning`] by what they
+//! choose.
 //!
 //! A change of a layout changes the number in the name of the section in which modules register (launch.rs), so
 //! that a program never finds kernels that were built against another one.
 
 pub mod collective;
 pub mod trace;
+pub mod tuning;
 
 /// The launch context: the first parameter of every kernel, passed by value in the constant bank.
 ///
@@ -42,6 +44,8 @@ pub struct ContextAbi {
     pub teams: u64,
     /// Address of this PE's [`TraceLog`](trace::TraceLog) in its device memory, or 0. Read in traced kernels alone.
     pub trace: u64,
+    /// By what collective operations choose: the same on all PEs.
+    pub tuning: tuning::Tuning,
 }
 
 /// A team as one of its PEs sees it: an entry of the table at [`ContextAbi::teams`]. It stands so that it is read by
@@ -440,7 +444,7 @@ impl Cmp {
 }
 
 const _: () = {
-    assert!(size_of::<ContextAbi>() == 80);
+    assert!(size_of::<ContextAbi>() == 88);
     assert!(align_of::<ContextAbi>() == 8);
     assert!(size_of::<TeamAbi>() == 32 && teams::BYTES == 2048);
     assert!(size_of::<ErrorRecord>() == 128);

@@ -137,11 +137,12 @@ pub(crate) fn pes_barrier<S: Scope, C: Context>(
         let mut j = first;
         while j <= others && matches!(polled, Polled::Held) {
             // One thread looks at four flags at once: each look is a way to memory and back.
-            let last = if alone { others.min(j + 3) } else { j };
+            let several = alone && others > 1;
+            let last = if several { others.min(j + 3) } else { j };
             polled = poll_until(shmem, &mut until, || {
                 // SAFETY: flags in the own control area.
                 let look = |k: u32| unsafe { u64::load_relaxed(base + flag((j + k).min(last))) };
-                if alone {
+                if several {
                     let (a, b, c, d) = (look(0), look(1), look(2), look(3));
                     missing = j + u32::from(a >= epoch);
                     missing += u32::from((a >= epoch) & (b >= epoch));

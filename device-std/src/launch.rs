@@ -272,13 +272,13 @@ mod registry {
 
     // One entry is always there, so that the linker defines the section's bounds.
     #[used]
-    #[unsafe(link_section = "oxshmem_modules_4")]
+    #[unsafe(link_section = "oxshmem_modules_5")]
     static FIRST: Registered = Registered(None);
 
     unsafe extern "C" {
-        #[link_name = "__start_oxshmem_modules_4"]
+        #[link_name = "__start_oxshmem_modules_5"]
         static START: usize;
-        #[link_name = "__stop_oxshmem_modules_4"]
+        #[link_name = "__stop_oxshmem_modules_5"]
         static STOP: usize;
     }
 
@@ -309,7 +309,7 @@ macro_rules! kernels {
             use $crate::launch::{Image, KernelInfo, Module, Registered};
             static MODULE: Module = include!(concat!(env!("OUT_DIR"), "/oxshmem_kernels.rs"));
             #[used]
-            #[unsafe(link_section = "oxshmem_modules_4")]
+            #[unsafe(link_section = "oxshmem_modules_5")]
             static REGISTERED: Registered = Registered(Some(&MODULE));
         };
     };

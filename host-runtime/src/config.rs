@@ -1,6 +1,7 @@
 //! How a run is set up: from the environment, then changed by the program.
 
 use crate::bootstrap::Bootstrap;
+use crate::collective::Tuning;
 use crate::env::variables::MAX_PES;
 use crate::error::{Error, Result, TraceError};
 use crate::launched::Launched;
@@ -97,6 +98,8 @@ pub struct Config {
     pub(crate) deadline: Duration,
     pub(crate) kernel_limit: Option<Duration>,
     pub(crate) heap_limit: Option<u64>,
+    /// By what collective operations choose.
+    pub(crate) collectives: Tuning,
     /// Where the timeline goes, if there is to be one.
     pub(crate) trace: Option<trace::Asked>,
     /// `None`: one per PE.
@@ -124,6 +127,7 @@ impl Default for Config {
             deadline: Duration::from_secs(30),
             kernel_limit: None,
             heap_limit: None,
+            collectives: Tuning::default(),
             trace: None,
             emulated_devices: None,
             #[cfg(feature = "emulator")]
@@ -186,6 +190,13 @@ impl Config {
     /// bounded by this: see [`kernel_limit`](Self::kernel_limit).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// By what collective operations choose their protocol. Of a job of several processes PE 0's counts. Default: what was
+    /// measured on H200.
+    pub fn collectives(mut self, tuning: Tuning) -> Self {
+        self.collectives = tuning;
         self
     }
 

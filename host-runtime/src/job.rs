@@ -16,6 +16,7 @@ use crate::space::AddressSpace;
 use crate::stop::Stop;
 use oxshmem_device::abi::Cause;
 use oxshmem_device::abi::collective::reserved;
+use oxshmem_device::abi::tuning::Tuning;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -66,6 +67,8 @@ pub(crate) struct Job {
     pub(crate) team_tag: u16,
     /// Where processes hand each other heap memory.
     pub(crate) exchange: Option<Exchange>,
+    /// By what collective operations choose: the word of a [`Tuning`].
+    tuning: AtomicU64,
     /// What is registered of the program's memory.
     pub(crate) claims: Arc<Claims>,
     /// When it was first seen that the job has failed, and by what.
@@ -95,6 +98,15 @@ pub(crate) struct Parts {
 }
 
 impl Job {
+    /// By what the collective operations of kernels choose that are launched now.
+    pub(crate) fn chosen_by(&self) -> Tuning {
+        Tuning { word: self.tuning.load(Ordering::Relaxed) }
+    }
+
+    pub(crate) fn choose_by(&self, tuning: Tuning) {
+        self.tuning.store(tuning.word, Ordering::Relaxed);
+    }
+
     /// A job whose PEs are threads of this process: opens the devices and makes the heaps.
     pub(crate) fn of_threads(config: &Config) -> Result<Self> {
         let devices = driver::open(config)?;
@@ -170,6 +182,7 @@ impl Job {
             kernel_patience,
             kernel_limit: config.kernel_limit,
             stop: Arc::default(),
+            tuning: AtomicU64::new(config.collectives.of(config.pes).word),
             ended: AtomicBool::new(false),
             ledgers: (0..numbers).map(|_| Arc::default()).collect(),
             bases: heap.bases(),

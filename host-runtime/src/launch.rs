@@ -201,6 +201,7 @@ pub(crate) fn context(pe: &Pe, slot: usize, number: u32) -> ContextAbi {
         launch: number,
         teams: pe.tables,
         trace: pe.trace.as_ref().map_or(0, PeTrace::address),
+        tuning: pe.job.chosen_by(),
     }
 }
 

@@ -149,7 +149,7 @@ pub use arrays::cuda_array::CudaArrayInterface;
 pub use arrays::dlpack;
 pub use arrays::element::ArrayElement;
 pub use bootstrap::{BadUniqueId, UniqueId};
-pub use collective::{Combined, Operator, Parts, TeamChannel};
+pub use collective::{Combined, Operator, Parts, TeamChannel, Tuning};
 pub use config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
 pub use error::{
     BadCollective, BadStride, Error, HostMemory, Registration, Result, TraceError, Unregistrable,

@@ -9,6 +9,7 @@ use crate::job::Job;
 use crate::pe::Pe;
 use crate::trace::TraceFile;
 use oxshmem_device::abi::collective::reserved;
+use oxshmem_device::abi::tuning::Tuning;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tracing::{info, info_span};
@@ -50,6 +51,7 @@ impl Process {
             let process = Self::of(Arc::new(job), trace)?;
             process.start_heap()?;
             process.can_be_stopped();
+            process.choose_alike()?;
             process.start_trace()?;
             process.say_started();
             Ok(process)
@@ -90,6 +92,18 @@ impl Process {
     /// From here on a failure reaches the kernels: the control areas are mapped and reset.
     fn can_be_stopped(&self) {
         self.pes.iter().for_each(|pe| self.job.stop.add(pe.copies.clone(), pe.base()));
+    }
+
+    /// Has the collective operations choose as PE 0 does: each process has read its own environment.
+    fn choose_alike(&self) -> Result<()> {
+        for pe in &self.pes {
+            let agreed = pe.gather(self.job.chosen_by().word.to_le_bytes().to_vec(), None)?;
+            let first = agreed.gathered.first().and_then(|of_pe| of_pe.as_slice().try_into().ok());
+            if let Some(word) = first {
+                self.job.choose_by(Tuning { word: u64::from_le_bytes(word) });
+            }
+        }
+        Ok(())
     }
 
     /// Reads the clocks of the devices, if the run is traced.

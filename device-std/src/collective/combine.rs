@@ -61,6 +61,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             i += step;
         }
         let mut ended = Ended::well(self.me);
+        self.together();
         if what.makes {
             let mut until = Until::within(self.shmem().abi.deadline);
             let mut i = rank;

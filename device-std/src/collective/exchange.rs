@@ -4,14 +4,15 @@ use super::bytes;
 use super::lane::Lane;
 use super::packets::{Ended, Four};
 use super::plan::Plan;
+use super::walk::Walk;
 use super::words;
 use crate::abi::Operation;
+use crate::abi::tuning::Kind;
 use crate::arch::{V16, Word};
 use crate::context::MayWait;
 use crate::copy::GlobalSpace;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
-use crate::share::Share;
 use crate::sym::{Data, Sym};
 use bytemuck::Pod;
 
@@ -34,7 +35,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         if all == 0 {
             return;
         }
-        let plan = Plan::of(self, all, true);
+        let plan = Plan::of(self, all, Kind::Broadcast);
         let begun = Lane::begin(self, OPERATION, plan.lanes);
         if let Some(lane) = begun {
             let base = lane.own_heap();
@@ -100,7 +101,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         if part == 0 {
             return;
         }
-        let plan = Plan::of(self, part, false);
+        let plan = Plan::of(self, part, Kind::Exchange);
         let begun = Lane::begin(self, operation, plan.lanes);
         if let Some(lane) = begun {
             // SAFETY: the handles name such memory, aligned for `T`, on every PE; ready and done, or the packets, keep others
@@ -157,7 +158,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
                 }
             } else {
                 let keep = |_, i, word| words::store::<T>(to, i, bytes, word);
-                ended = packets.take_all(words, |i| (root, i), keep);
+                ended = packets.take_all((1, words), |_| root, keep);
             }
         }
         packets.join(ended);
@@ -169,24 +170,21 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let packets = self.packets(0);
         let (base, others) = (self.own_heap(), self.n - 1);
         let (begin, count) = self.words(part);
-        let place = |number: u64| {
-            // Word by word of one PE, then the next PE's: neighbouring threads have neighbouring words.
-            let step = if others == 1 { 0 } else { (number as u32) / (count as u32) };
-            (self.after(step + 1), number - u64::from(step) * count)
-        };
+        // Word by word of one PE, then the next PE's: neighbouring threads have neighbouring words.
+        let (parts, pe) = ((others, count), |part| self.after(part + 1));
         let source = |pe: u32| base + from.0 + from.1 * u64::from(pe);
         let target = |pe: u32| base + to.0 + to.1 * u64::from(pe);
-        let total = count * u64::from(others);
         // SAFETY: words of the memory that the caller vouches for. What a thread stores of a PE's part it has sent before, if they
         // are the same memory; the own part is then in its place.
         unsafe {
-            packets.send_all(total, place, |pe, i| words::load::<T>(source(pe), begin + i, part));
+            packets.send_all(parts, pe, |pe, i| words::load::<T>(source(pe), begin + i, part));
             let (mine, here) = (source(self.me), target(self.me));
-            if mine != here {
-                let (first, end) = (8 * begin, (8 * (begin + count)).min(part));
-                self.copy::<T>(here + first, mine + first, end - first);
+            let (mut i, step) = (self.worker.rank(), self.worker.size());
+            while mine != here && i < count {
+                words::store::<T>(here, begin + i, part, words::load::<T>(mine, begin + i, part));
+                i += step;
             }
-            packets.join(packets.take_all(total, place, |pe, i, word| {
+            packets.join(packets.take_all(parts, pe, |pe, i, word| {
                 words::store::<T>(target(pe), begin + i, part, word);
             }));
         }
@@ -221,20 +219,19 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let base = self.own_heap();
         let source = |pe: u32| base + from.0 + from.1 * u64::from(pe);
         // What is there already is left out.
-        let skipped = u64::from(source(self.me) == base + there);
-        let place = |number: u64| {
-            let step = if words == 0 { 0 } else { number as u32 / words as u32 };
-            (self.after(step + skipped as u32), 16 * (number - u64::from(step) * words))
-        };
+        let skipped = u32::from(source(self.me) == base + there);
+        let place = |at: Walk| (self.after(at.part + skipped), 16 * u64::from(at.word));
         // SAFETY: words of the memory that the caller vouches for.
         let load = |(pe, at): (u32, u64)| unsafe { V16::load_global(source(pe) + at) };
         // SAFETY: as above; a thread stores no other's words.
         let store =
             |(pe, at): (u32, u64), word| unsafe { V16::store_global(self.heap(pe) + there + at, word) };
-        let mut share = Share::new(self.worker.scope, words * (u64::from(self.n) - skipped));
+        let scope = self.worker.scope;
+        let mut walk = Walk::new(scope, self.n - skipped, words as u32);
+        let mut share = walk.share(scope);
         while share.has_some() {
-            let (a, b) = (place(share.at(0)), place(share.at(1)));
-            let (c, d) = (place(share.at(2)), place(share.at(3)));
+            let Four(a, b, c, d) = walk.four();
+            let (a, b, c, d) = (place(a.within()), place(b.within()), place(c.within()), place(d.within()));
             let loaded = Four(load(a), load(b), load(c), load(d));
             share.own(0, |_| store(a, loaded.0));
             share.own(1, |_| store(b, loaded.1));

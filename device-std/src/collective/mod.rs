@@ -35,7 +35,7 @@
 //! | `lane` | rounds, and the flags *ready* and *done* |
 //! | `packets` | packets of a round |
 //! | `plan` | which protocol, and how many lanes |
-//! | `words` | memory as words of 8 bytes |
+//! | `words`, `walk` | memory as words of 8 bytes; which of them a thread has to do with |
 //! | `element`, `ops` | the types of reductions and the operators |
 //! | `form`, `numbered` | reductions and operators as numbers, for kernels that are to do all of them |
 //! | `combine` | reductions by packets |
@@ -55,6 +55,7 @@ mod plan;
 mod reduce;
 pub mod schedule;
 mod varying;
+mod walk;
 mod words;
 
 pub use element::Element;

@@ -7,6 +7,7 @@
 
 use super::Round;
 use super::lane::Lane;
+use super::walk::Walk;
 use crate::abi::collective::PACKET;
 use crate::arch::{V16, Word};
 use crate::context::MayWait;
@@ -60,43 +61,36 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
         unsafe { V16::store_relaxed(to, V16(word, self.round.0)) };
     }
 
-    /// Sends packets by the threads of the worker, four of each under way at once: number `i` of `total` goes to the PE and has the
-    /// index that `place` says, and holds what `load` reads for them. Settles between the first reads and what is sent.
+    /// Sends packets by the threads of the worker, four of each under way at once: `words` to each of `parts` PEs, which `pe` numbers,
+    /// as `load` reads them. Settles between the first reads and what is sent.
     #[inline(always)]
     pub(super) fn send_all(
         self,
-        total: u64,
-        place: impl Fn(u64) -> (u32, u64),
+        (parts, words): (u32, u64),
+        pe: impl Fn(u32) -> u32,
         load: impl Fn(u32, u64) -> u64,
     ) {
-        let mut share = Share::new(self.lane.worker.scope, total);
-        let word = |share: &Share, k| {
-            // No thread reads another one's word: that one may write its place meanwhile.
-            share.own_or(k, 0, |i| {
-                let (pe, index) = place(i);
-                load(pe, index)
-            })
-        };
-        let send = |share: &Share, k, word| {
-            share.own(k, |i| {
-                let (pe, index) = place(i);
-                self.send(pe, index, word);
-            });
-        };
+        let scope = self.lane.worker.scope;
+        let mut walk = Walk::new(scope, parts, words as u32);
+        let mut share = walk.share(scope);
+        // No thread reads another one's word: that one may write its place meanwhile.
+        let word = |share: &Share, k, at: Walk| share.own_or(k, 0, |_| load(pe(at.part), at.word.into()));
+        let send =
+            |share: &Share, k, at: Walk, word| share.own(k, |_| self.send(pe(at.part), at.word.into(), word));
         if share.is_one_each() {
-            let first = word(&share, 0);
+            let first = word(&share, 0, walk);
             self.lane.settle();
-            send(&share, 0, first);
+            send(&share, 0, walk, first);
             return;
         }
         self.lane.settle();
         while share.has_some() {
-            let (a, b) = (word(&share, 0), word(&share, 1));
-            let (c, d) = (word(&share, 2), word(&share, 3));
-            send(&share, 0, a);
-            send(&share, 1, b);
-            send(&share, 2, c);
-            send(&share, 3, d);
+            let Four(a, b, c, d) = walk.four();
+            let loaded = Four(word(&share, 0, a), word(&share, 1, b), word(&share, 2, c), word(&share, 3, d));
+            send(&share, 0, a, loaded.0);
+            send(&share, 1, b, loaded.1);
+            send(&share, 2, c, loaded.2);
+            send(&share, 3, d, loaded.3);
             share.advance();
         }
     }
@@ -152,22 +146,29 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
         if pe == self.lane.me { V16(own, self.round.0) } else { self.look(pe, index) }
     }
 
-    /// Takes packets by the threads of the worker, four of each under way at once: number `i` of `total` is that from the PE
-    /// and with the index that `place` says, and goes to `keep`.
+    /// Takes packets by the threads of the worker, four of each under way at once: `words` from each of `parts` PEs, which `pe`
+    /// numbers, of which each goes to `keep`.
     #[inline(always)]
     pub(super) fn take_all(
         self,
-        total: u64,
-        place: impl Fn(u64) -> (u32, u64),
+        (parts, words): (u32, u64),
+        pe: impl Fn(u32) -> u32,
         keep: impl Fn(u32, u64, u64),
     ) -> Ended {
-        let mut share = Share::new(self.lane.worker.scope, total);
+        let scope = self.lane.worker.scope;
+        let mut walk = Walk::new(scope, parts, words as u32);
+        let mut share = walk.share(scope);
         let mut until = Until::within(self.lane.shmem().abi.deadline);
         let mut ended = Ended::well(self.lane.me);
+        let place = |at: Walk| {
+            let at = at.within();
+            (pe(at.part), u64::from(at.word))
+        };
+        self.lane.together();
         if share.is_one_each() {
             // Without three more looks at the same packet, which hold up the other threads'.
             if share.has_some() {
-                let at = place(share.at(0));
+                let at = place(walk);
                 let got = self.one(&mut until, at);
                 if ended.note(&got) {
                     share.own(0, |_| keep(at.0, at.1, got.words.0));
@@ -176,8 +177,8 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
             return ended;
         }
         while share.has_some() {
-            let (a, b) = (place(share.at(0)), place(share.at(1)));
-            let (c, d) = (place(share.at(2)), place(share.at(3)));
+            let Four(a, b, c, d) = walk.four();
+            let (a, b, c, d) = (place(a), place(b), place(c), place(d));
             let got = self.four(&mut until, Four(a, b, c, d), 0);
             if !ended.note(&got) {
                 break;

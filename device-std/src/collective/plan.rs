@@ -1,19 +1,13 @@
-//! Which protocol an operation takes, and on how many lanes. All PEs decide alike: nothing but the arguments that they share
-//! goes into it.
+//! Which protocol an operation takes, and on how many lanes, as the table in the launch context says. All PEs decide alike: nothing
+//! but the arguments that they share goes into it, and that table.
 
 use super::lane::Lane;
 use super::packets::part_bytes;
 use crate::abi::collective::{self as area, PACKET};
 use crate::abi::teams;
+use crate::abi::tuning::Kind;
 use crate::context::MayWait;
 use crate::scope::{Scope, Scoped};
-
-/// Most bytes that one PE sends another in packets by one block: beyond, twice the bytes cost more than another hop.
-const MOST_BY_PACKETS: u64 = 16 << 10;
-/// Words that a lane has at least before there is another, in packets.
-const WORDS_PER_LANE: u64 = 256;
-/// Bytes that a lane has at least before there is another, by loads and stores.
-const BYTES_PER_LANE: u64 = 16 << 10;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,21 +17,30 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Of an operation in which each PE sends each other one `bytes`; with a root, by packets on one lane.
+    /// Of an operation in which each PE sends each other one `bytes`; by packets on one lane, where some PE does not hear of some
+    /// other.
     #[inline(always)]
-    pub(super) fn of<S: Scope, C: MayWait>(scoped: Scoped<S, C>, bytes: u64, rooted: bool) -> Self {
+    pub(super) fn of<S: Scope, C: MayWait>(scoped: Scoped<S, C>, bytes: u64, kind: Kind) -> Self {
+        let rooted = matches!(kind, Kind::Broadcast | Kind::Scan);
+        let tuning = scoped.shmem().abi.tuning;
         let meeting = scoped.context.meeting();
         let slot = teams::slot(meeting.team);
         let (most, packets) = (most_lanes(scoped), area::packets(slot, scoped.shmem().n_pes()));
         let words = bytes.div_ceil(8);
-        let lanes =
-            if rooted || most == 1 { 1 } else { (words / WORDS_PER_LANE).clamp(1, most.into()) as u32 };
+        let lanes = if rooted || most == 1 {
+            1
+        } else {
+            (bytes / tuning.block_by_packets()).clamp(1, most.into()) as u32
+        };
         let each = if lanes == 1 { words } else { words.div_ceil(lanes.into()) };
-        let room = part_bytes(packets, lanes * (scoped.context.pes() - 1));
-        if each * PACKET <= room.into() && each * 8 <= MOST_BY_PACKETS {
+        let others = scoped.context.pes() - 1;
+        let room = part_bytes(packets, lanes * others);
+        let sent = each * 8 * u64::from(others);
+        if each * PACKET <= room.into() && sent <= tuning.most_by_packets(kind) {
             return Self { packets: true, lanes };
         }
-        let lanes = if most == 1 { 1 } else { (bytes / BYTES_PER_LANE).clamp(1, most.into()) as u32 };
+        let lanes =
+            if most == 1 { 1 } else { (bytes / tuning.block_by_stores()).clamp(1, most.into()) as u32 };
         Self { packets: false, lanes }
     }
 

@@ -8,6 +8,7 @@ use super::lane::Lane;
 use super::ops::Reduction;
 use super::plan::Plan;
 use super::{Form, begin_of, bytes};
+use crate::abi::tuning::Kind;
 use crate::context::MayWait;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
@@ -110,7 +111,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
             return;
         }
         let one_sided = matches!(form, Form::ReduceTo | Form::Scan | Form::Exscan);
-        let plan = Plan::of(self, all, one_sided);
+        let plan = Plan::of(self, all, if one_sided { Kind::Scan } else { Kind::Reduce });
         let begun = Lane::begin(self, operation, plan.lanes);
         if let Some(lane) = begun {
             // SAFETY: the handles name such memory, aligned for `T`, on every PE. By loads and stores each PE and lane has a

@@ -373,6 +373,7 @@ impl World {
             launch: 1,
             teams: words + tables(self.pes) + u64::from(pe) * teams::BYTES,
             trace: 0,
+            tuning: oxshmem_device::abi::tuning::H200,
         };
         let kernel = kernel.clone();
         let launch = Launch {

@@ -91,6 +91,7 @@ impl Job {
             launch: 1,
             teams: self.shared.address() + TEAMS,
             trace: 0,
+            tuning: oxshmem_device::abi::tuning::H200,
         }
     }
 

@@ -8,10 +8,12 @@
 //! | `varying` | those of parts whose lengths differ |
 //! | `reduce` | reductions and scans |
 //! | `operator` | operators and element types, and the kernel of each |
+//! | `tuning` | by what the protocol is chosen |
 
 mod exchange;
 mod operator;
 mod reduce;
+mod tuning;
 mod varying;
 
 use crate::calls::{Calls, block_for};
@@ -27,6 +29,7 @@ use oxshmem_device::abi::{collective as area, control};
 use oxshmem_device::launch::LaunchConfig;
 
 pub use operator::{Combined, Operator};
+pub use tuning::Tuning;
 pub use varying::Parts;
 
 /// Bytes that a thread has before another is worth it.
@@ -104,7 +107,7 @@ impl Shmem {
 }
 
 /// How many blocks and threads move `bytes` of each PE: the same number of blocks on every PE, as they share the bytes, the
-/// team and the numbers of PEs on each GPU. A table of what was measured is to take its place.
+/// team and the numbers of PEs on each GPU.
 fn blocks_for(pe: &Pe, team: &Team, bytes: u64) -> LaunchConfig {
     let sharers = pe.job.pes_on_device.iter().copied().max().unwrap_or(1).max(1);
     let most = (MOST_BLOCKS / sharers).clamp(1, area::lanes(team.handle().slot(), pe.job.n_pes));

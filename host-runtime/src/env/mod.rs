@@ -7,6 +7,7 @@ pub(crate) mod variables;
 
 pub use variables::{VARIABLES, Variable};
 
+use crate::collective::Tuning;
 use crate::config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
 use crate::debug;
 use crate::error::{Error, Result};
@@ -20,8 +21,9 @@ use std::time::Duration;
 use tracing_subscriber::filter::Targets;
 use variables::{
     BOOTSTRAP, CHECK, CHECK_CHOICES, CHECK_JSON, CHECK_PATIENCE, CHECK_PROFILE, CHECK_SEED, CHECK_SEEDS,
-    DEADLINE, DEBUG, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED, HANDLES, HEAP,
-    INTERFACE, JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS, TRACE, TRACE_EVENTS,
+    COLLECTIVES, DEADLINE, DEBUG, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED,
+    HANDLES, HEAP, INTERFACE, JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS, TRACE,
+    TRACE_EVENTS,
 };
 
 /// Most operations of a PE in a timeline: 768 MiB of its device.
@@ -63,6 +65,12 @@ impl Config {
         config.deadline = environment.deadline.unwrap_or(config.deadline);
         config.kernel_limit = environment.kernel_limit;
         config.heap_limit = environment.heap;
+        config.collectives = match &environment.collectives {
+            None => config.collectives,
+            Some(text) if text == "packets" => Tuning::packets(),
+            Some(text) if text == "stores" => Tuning::stores(),
+            Some(path) => Tuning::read(path)?,
+        };
         config.trace = environment.trace();
         config.emulated_devices = environment.emulated_devices;
         if let Some(bytes) = environment.emulated_memory {
@@ -97,6 +105,7 @@ pub(crate) struct Environment {
     pub(crate) emulated_seed: Option<u64>,
     /// What is printed of what the runtime does.
     pub(crate) debug: Option<Targets>,
+    pub(crate) collectives: Option<OsString>,
     pub(crate) check: check::Asked,
 }
 
@@ -145,6 +154,7 @@ impl Environment {
             deadline: parse(&DEADLINE, of(&DEADLINE), duration)?,
             kernel_limit: parse(&KERNEL_LIMIT, of(&KERNEL_LIMIT), duration)?,
             heap: parse(&HEAP, of(&HEAP), bytes)?,
+            collectives: of(&COLLECTIVES),
             trace: (
                 of(&TRACE),
                 parse(&TRACE_EVENTS, of(&TRACE_EVENTS), |value| {

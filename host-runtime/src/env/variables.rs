@@ -53,6 +53,12 @@ pub(super) const HEAP: Variable = Variable {
     default: "what fits on the device",
     meaning: "largest size of each PE's symmetric heap, 256 bytes at least; memory is taken as it is needed",
 };
+pub(super) const COLLECTIVES: Variable = Variable {
+    name: "OXSHMEM_COLLECTIVES",
+    values: "packets, stores, or the path of a table that `oxshmem-perf tune` has written",
+    default: "what was measured on H200",
+    meaning: "by what collective operations choose between packets and plain stores; of several processes PE 0's counts",
+};
 pub(super) const EMULATED_DEVICES: Variable = Variable {
     name: "OXSHMEM_EMULATED_DEVICES",
     values: "a number from 1 to 1024",
@@ -210,6 +216,7 @@ pub const VARIABLES: &[Variable] = &[
     DEADLINE,
     KERNEL_LIMIT,
     HEAP,
+    COLLECTIVES,
     RANK,
     WORLD_SIZE,
     LOCAL_RANK,

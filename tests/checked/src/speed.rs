@@ -216,6 +216,7 @@ pub fn unchecked(rounds: u64) -> Result<Duration, Error> {
             launch: 1,
             teams: 0,
             trace: 0,
+            tuning: oxshmem_device::abi::tuning::H200,
         };
         streams.push((device.create_stream(), context));
     }

@@ -9,19 +9,8 @@ use crate::system::Name;
 pub(crate) const TESTS: [Test; 4] = [Test::Broadcast, Test::Fcollect, Test::Alltoall, Test::Reduce];
 
 /// Bytes of the rows of one block.
-pub(crate) const SIZES: [u64; 11] = [
-    8,
-    64,
-    512,
-    2 * KIB,
-    8 * KIB,
-    32 * KIB,
-    128 * KIB,
-    512 * KIB,
-    2 * MIB,
-    8 * MIB,
-    16 * MIB,
-];
+pub(crate) const SIZES: [u64; 11] =
+    [8, 64, 512, 2 * KIB, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, 2 * MIB, 8 * MIB, 16 * MIB];
 
 /// Up to here latency counts, and NVSHMEM is all that a time is held against.
 const SMALL: u64 = 2 * KIB;
@@ -48,14 +37,20 @@ pub(crate) fn collectives(place: &Place, pes: u32) -> Vec<Row> {
 
 /// The cases of one block: few threads are faster for few bytes, in both libraries.
 pub(crate) fn block_cases(place: &Place, test: Test, bytes: u64) -> Vec<Case> {
-    let iters = place.iters(match bytes {
-        ..=8192 => 200,
-        ..=131_072 => 50,
-        _ => 10,
+    let iters = place.iters(if bytes <= 8 * KIB {
+        200
+    } else if bytes <= 128 * KIB {
+        50
+    } else {
+        10
     });
     let bytes = place.bytes(bytes);
     let case = |threads: u32| Case { threads: threads.min(place.threads()), bytes, iters, ..Case::new(test) };
-    if bytes <= 8 * KIB && !place.emulated { vec![case(128), case(256), case(1024)] } else { vec![case(1024)] }
+    if bytes <= 8 * KIB && !place.emulated {
+        vec![case(128), case(256), case(1024)]
+    } else {
+        vec![case(1024)]
+    }
 }
 
 fn by_block(place: &Place, test: Test, bytes: u64, pes: u32) -> Row {
@@ -86,9 +81,7 @@ fn meetings(place: &Place, pes: u32) -> Vec<Row> {
         for scope in [Scope::Thread, Scope::Warp, Scope::Block] {
             let case = Case { threads: 32, iters: place.iters(500), ..place.alone(test, scope, 0) };
             let row = Row { raw: Vec::new(), ..Row::of(format!("{test} {scope}"), case) };
-            rows.push(
-                row.against(Name::Raw, vec![round_trip(place)], bound).against_nvshmem(Bound::Any),
-            );
+            rows.push(row.against(Name::Raw, vec![round_trip(place)], bound).against_nvshmem(Bound::Any));
         }
     }
     rows
@@ -110,7 +103,9 @@ fn by_grid(place: &Place, bytes: u64, pes: u32) -> Row {
     cases.dedup();
     let name = format!("reduce grid {}", size(bytes));
     let row = Row { raw: Vec::new(), ..Row::new(name, cases) };
-    let both = Case { bidir: true, ..place.moved(Test::PutBw, Scope::Grid, Place { ..*place }.sms_of_two(pes), 256 * MIB) };
+    // Raw's two PEs on one GPU have half of it each.
+    let ctas = if place.link { all } else { (all * pes / 2).max(1) };
+    let both = Case { bidir: true, ..place.moved(Test::PutBw, Scope::Grid, ctas, 256 * MIB) };
     let bound = if bytes >= 64 * MIB { Bound::AtMost(1.0 / 0.85) } else { Bound::Any };
     row.against_moved(u64::from(pes) * bytes, both, bound)
 }

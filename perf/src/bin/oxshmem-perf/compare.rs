@@ -3,6 +3,7 @@
 
 use crate::case::{Case, Key, Test, Unit};
 use crate::cli::Compare;
+use crate::collective_rows;
 use crate::error::Failure;
 use crate::plot::{Plot, Series};
 use crate::record::{Circumstances, Record, Value, summary};
@@ -25,13 +26,19 @@ pub(crate) fn compare(options: &Compare) -> Result<(), Failure> {
     let start = Instant::now();
     let mut file = options.out.as_deref().map(report::lines).transpose()?;
     let ours = ours(options).map_err(Failure::Asked)?;
-    let place = Place::of(&ours.ready);
+    let place = Place::of(&ours.ready, pes(options));
     let of = circumstances(options, &ours);
-    let rows = chosen(rows::p2p(&place), options);
+    let rows = if is_collective(options) {
+        collective_rows::collectives(&place, options.pes)
+    } else {
+        rows::p2p(&place)
+    };
+    let rows = chosen(rows, options);
     if rows.is_empty() {
         return Err(Failure::Asked("no row of the suite has what --row and --part ask for".into()));
     }
-    let mut bench = Bench { systems: vec![ours], runs: options.runs, values: HashMap::new() };
+    let mut bench =
+        Bench { systems: vec![ours], runs: options.runs, pes: pes(options), values: HashMap::new() };
     for name in [Name::Raw, Name::Nvshmem, Name::Nccl] {
         let asked = rows.iter().any(|row| queries(row).iter().any(|(of, _)| *of == name));
         match asked.then(|| bench.peer(name, options)) {
@@ -60,7 +67,12 @@ pub(crate) fn compare(options: &Compare) -> Result<(), Failure> {
     }
     println!("\n{}", summary(&records));
     if let Some(folder) = &options.svg {
-        bench.plots(&place, folder, of.device.as_deref().unwrap_or_default())?;
+        let device = of.device.as_deref().unwrap_or_default();
+        if is_collective(options) {
+            bench.plot_collectives(&place, folder, device)?;
+        } else {
+            bench.plots(&place, folder, device)?;
+        }
     }
     if bench.is_over() {
         return Err(Failure::Asked(
@@ -68,6 +80,15 @@ pub(crate) fn compare(options: &Compare) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+fn is_collective(options: &Compare) -> bool {
+    options.suite == "collectives"
+}
+
+/// How many PEs oxshmem and NVSHMEM have.
+fn pes(options: &Compare) -> u32 {
+    if is_collective(options) { options.pes } else { 2 }
 }
 
 /// The rows of the part that have the substring in their names.
@@ -82,7 +103,11 @@ fn chosen(rows: Vec<Row>, options: &Compare) -> Vec<Row> {
 fn ours(options: &Compare) -> Result<System, String> {
     let own = env::current_exe().map_err(|error| format!("this program's own file is not known: {error}"))?;
     let mut command = Command::new(own);
-    command.arg("serve");
+    command.args(["serve", "--pes", &pes(options).to_string()]);
+    if is_collective(options) {
+        // Every PE gives every PE up to 16 MiB.
+        command.args(["--memory", &format!("{}M", 16 * options.pes + 256)]);
+    }
     if let Some(gpus) = options.gpus {
         command.args(["--gpus", &gpus.to_string()]);
     }
@@ -94,8 +119,10 @@ fn queries(row: &Row) -> Vec<(Name, Case)> {
     let ours = row.ours.iter().map(|case| (Name::Ours, *case));
     let raw = row.raw.iter().map(|case| (Name::Raw, *case));
     let bars = row.bars.iter().flat_map(|bar| bar.cases.iter().map(|case| (bar.system, *case)));
+    let allowed = row.bars.iter().filter_map(|bar| bar.allowed);
+    let allowed = allowed.flat_map(|of| [(Name::Raw, of.copy), (Name::Raw, of.round_trip)]);
     let mut queries: Vec<(Name, Case)> = Vec::new();
-    for query in ours.chain(raw).chain(bars) {
+    for query in ours.chain(raw).chain(bars).chain(allowed) {
         if !queries.contains(&query) {
             queries.push(query);
         }
@@ -106,6 +133,7 @@ fn queries(row: &Row) -> Vec<(Name, Case)> {
 struct Bench {
     systems: Vec<System>,
     runs: u32,
+    pes: u32,
     /// Medians of all that was measured so far, by system and request.
     values: HashMap<(Name, String), f64>,
 }
@@ -144,19 +172,21 @@ impl Bench {
         let mut command = Command::new(program);
         command.args(["--gpus", &gpus.to_string()]);
         if name == Name::Nvshmem {
+            let pes = pes(options);
+            command.args(["--pes", &pes.to_string()]);
             command.envs([
                 ("NVSHMEM_REMOTE_TRANSPORT", "none"),
                 ("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo"),
                 ("NVSHMEM_DISABLE_NCCL", "1"),
                 ("NVSHMEM_DISABLE_NVLS", "1"),
             ]);
-            if gpus == 1 && !self.systems[0].ready.emulated {
+            if gpus < pes && !self.systems[0].ready.emulated {
                 if !mps_runs() {
                     return Err(format!(
                         "{name}: two PEs of it share a GPU by MPS only, whose daemon does not run: `nvidia-cuda-mps-control -d`"
                     ));
                 }
-                command.env("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50");
+                command.env("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", (100 * gpus / pes).to_string());
             }
         }
         let system = System::start(name, command, Duration::from_secs(options.patience))?;
@@ -168,7 +198,9 @@ impl Bench {
 
     /// Measures a row: a record per bar, or one if there is none. Nothing if oxshmem has no such test.
     fn measure(&mut self, row: &Row) -> Vec<Record> {
-        let samples = self.samples(&queries(row), self.runs);
+        let queries: Vec<_> =
+            queries(row).into_iter().filter(|query| !self.is_yardstick(row, query)).collect();
+        let samples = self.samples(&queries, self.runs);
         let unit = row.ours[0].test.unit();
         let ours = best(&samples, Name::Ours, &row.ours, unit);
         if samples.iter().filter(|sample| sample.name == Name::Ours).all(|sample| sample.no) {
@@ -184,24 +216,55 @@ impl Bench {
             peer: None,
             peer_version: None,
             bound: Bound::Any,
+            allowed: None,
             slope,
             ours,
         };
         if row.bars.is_empty() {
             return vec![record];
         }
-        let bars = row.bars.iter().map(|bar| Record {
-            against: Some(match bar.cases[0].test {
-                Test::CopyBw => "copy engine".to_owned(),
-                _ if bar.system == Name::Ours => "oxshmem, aligned".to_owned(),
-                _ => bar.system.to_string(),
-            }),
-            peer: best(&samples, bar.system, &bar.cases, unit),
-            peer_version: self.system(bar.system).map(|system| system.ready.version.clone()),
-            bound: bar.bound,
-            ..record.clone()
+        let known = |case: &Case| self.values.get(&(Name::Raw, case.to_string())).copied();
+        let bars = row.bars.iter().map(|bar| {
+            let peer = match bar.moved {
+                None => best(&samples, bar.system, &bar.cases, unit),
+                Some(bytes) => known(&bar.cases[0]).map(|rate| {
+                    let median = bytes as f64 / rate / 1e3;
+                    Value { median, spread: (median, median), case: bar.cases[0] }
+                }),
+            };
+            let allowed =
+                bar.allowed.and_then(|of| Some(of.micros(known(&of.copy)?, known(&of.round_trip)?)));
+            Record {
+                against: Some(match bar.cases[0].test {
+                    Test::CopyBw => "copy engine".to_owned(),
+                    _ if bar.moved.is_some() => "raw, the bytes".to_owned(),
+                    _ if bar.system == Name::Ours => "oxshmem, aligned".to_owned(),
+                    _ => bar.system.to_string(),
+                }),
+                peer,
+                peer_version: self
+                    .systems
+                    .iter()
+                    .find(|system| system.name == bar.system)
+                    .map(|system| system.ready.version.clone()),
+                bound: bar.bound,
+                allowed,
+                ..record.clone()
+            }
         });
         bars.collect()
+    }
+
+    /// Whether a query is one by which other rows were measured, too, and is known.
+    fn is_yardstick(&self, row: &Row, query: &(Name, Case)) -> bool {
+        let case = &query.1;
+        let is = |bar: &rows::Bar| {
+            let of = bar.allowed.is_some_and(|of| [of.copy, of.round_trip].contains(case));
+            of || bar.moved.is_some() && bar.cases.contains(case)
+        };
+        query.0 == Name::Raw
+            && row.bars.iter().any(is)
+            && self.values.contains_key(&(Name::Raw, case.to_string()))
     }
 
     /// Asks for each query once a run, and keeps the medians.
@@ -217,7 +280,7 @@ impl Bench {
                 }
                 match self.system(*name).map_or(Answer::Gone, |system| system.ask(case)) {
                     // On the emulator a case may take no time at all.
-                    Answer::Time(ns) => values.extend(case.value(ns, 2)),
+                    Answer::Time(ns) => values.extend(case.value(ns, self.pes)),
                     Answer::No => {
                         *no = true;
                         closed.insert(at);
@@ -254,6 +317,28 @@ impl Bench {
         };
         let added = time(0)? - time(1)?;
         (added > 0.0).then(|| (whole.bytes - half.bytes) as f64 / added)
+    }
+
+    /// By how much oxshmem's collective operations are faster than NVSHMEM's, over bytes.
+    fn plot_collectives(&self, place: &Place, folder: &Path, device: &str) -> Result<(), Failure> {
+        fs::create_dir_all(folder).map_err(Failure::io(format!("cannot make {}", folder.display())))?;
+        let mut series = Vec::new();
+        for test in collective_rows::TESTS {
+            let point = |bytes| {
+                let cases = collective_rows::block_cases(place, test, bytes);
+                let least = |name| {
+                    let values =
+                        cases.iter().filter_map(|case| self.values.get(&(name, case.to_string())).copied());
+                    values.min_by(f64::total_cmp)
+                };
+                Some((cases[0].bytes as f64, least(Name::Nvshmem)? / least(Name::Ours)?))
+            };
+            let points: Vec<(f64, f64)> = collective_rows::SIZES.into_iter().filter_map(point).collect();
+            series.push(Series { name: test.to_string(), points, ceiling: false });
+        }
+        let title = format!("NVSHMEM's time by oxshmem's, block scope, {} PEs, {device}", self.pes);
+        let plot = Plot { title, x: "bytes".into(), y: "times".into(), series };
+        plot.draw(&folder.join(format!("collectives-{}.svg", self.pes))).map_err(Failure::Asked)
     }
 
     /// Puts and gets over CTAs, with what bounds them.
@@ -366,7 +451,8 @@ mod tests {
     #[test]
     fn a_query_is_asked_once() {
         let case = Case::new(Test::PutBw);
-        let bar = |system| rows::Bar { system, cases: vec![case], bound: Bound::Any };
+        let bar =
+            |system| rows::Bar { system, cases: vec![case], bound: Bound::Any, moved: None, allowed: None };
         let bars = vec![bar(Name::Raw), bar(Name::Nvshmem), bar(Name::Ours)];
         let row = Row { name: "row".into(), ours: vec![case], raw: vec![case], bars };
         assert_eq!(queries(&row), [(Name::Ours, case), (Name::Raw, case), (Name::Nvshmem, case)]);

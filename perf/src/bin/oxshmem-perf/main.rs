@@ -16,6 +16,7 @@
 mod case;
 mod check;
 mod cli;
+mod collective_rows;
 mod compare;
 mod error;
 mod plot;

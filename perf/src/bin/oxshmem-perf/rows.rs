@@ -423,12 +423,10 @@ mod tests {
 
     fn places() -> [Place; 3] {
         [(2, false), (1, false), (2, true)].map(|(gpus, emulated)| {
-            Place::of(&Ready {
-                gpus,
-                emulated,
-                sms: Some(if emulated { 2 } else { 132 }),
-                ..Ready::default()
-            }, 2)
+            Place::of(
+                &Ready { gpus, emulated, sms: Some(if emulated { 2 } else { 132 }), ..Ready::default() },
+                2,
+            )
         })
     }
 

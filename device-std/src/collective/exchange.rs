@@ -173,8 +173,8 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let target = |pe: u32| base + to.0 + to.1 * u64::from(pe);
         let total = count * u64::from(others);
         let (rank, step) = (self.worker.rank(), self.worker.size());
-        // SAFETY: words of the memory that the caller vouches for. What a thread stores of a PE's part it has sent before, of the
-        // own part in the same place, if they are the same memory.
+        // SAFETY: words of the memory that the caller vouches for. What a thread stores of a PE's part it has sent before, if they
+        // are the same memory; the own part, which other threads may send, stays where it is then.
         unsafe {
             let mut i = rank;
             while i < total {
@@ -182,10 +182,11 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
                 packets.send(pe, word, words::load::<T>(source(pe), begin + word, part));
                 i += step;
             }
-            let mut i = rank;
+            let (own, to) = (source(self.me), target(self.me));
+            let mut i = if own == to { count } else { rank };
             while i < count {
-                let word = words::load::<T>(source(self.me), begin + i, part);
-                words::store::<T>(target(self.me), begin + i, part, word);
+                let word = words::load::<T>(own, begin + i, part);
+                words::store::<T>(to, begin + i, part, word);
                 i += step;
             }
             packets.join(packets.take_all(total, place, |pe, i, word| {

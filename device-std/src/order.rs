@@ -181,10 +181,10 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         before: impl FnOnce(),
     ) {
         let (polled, round) = if self.is_leader() {
-            seam::collective(operation, meeting, true);
+            seam::collective(operation, context, meeting, || None);
             before();
             let passed = pes_barrier(context, words);
-            seam::collective(operation, meeting, false);
+            seam::collective_over(operation, meeting);
             passed
         } else {
             (Polled::Held, BarrierRound::default())

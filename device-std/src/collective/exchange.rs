@@ -1,5 +1,6 @@
 //! Broadcast, all-gather and all-to-all.
 
+use super::alike::{Alike, InPlace, Operands};
 use super::bytes;
 use super::lane::Lane;
 use super::packets::Ended;
@@ -29,6 +30,11 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         self.has_pe(root, OPERATION);
         self.has_length(target, source.len(), OPERATION);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
+        self.begins(OPERATION, || {
+            let of = Alike::of::<T>(Some(source.len()));
+            let alike = Alike { root: Some(root), target: Some(to), source: Some(from), ..of };
+            (alike, Operands::of((target, to), (source, from), InPlace::At(0)))
+        });
         if all == 0 {
             return;
         }
@@ -68,6 +74,12 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         let _recorded = self.enter_here(OPERATION, target.offset(), part);
         self.has_length(target, source.len() * u64::from(self.context.pes()), OPERATION);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
+        self.begins(OPERATION, || {
+            // In place each PE's source is another part.
+            let alike = Alike { target: Some(to), ..Alike::of::<T>(Some(source.len())) };
+            let own = part * u64::from(self.context.meeting().me);
+            (alike, Operands::of((target, to), (source, from), InPlace::At(own)))
+        });
         self.exchanged::<T>(OPERATION, (to, part), (from, 0), part);
     }
 
@@ -88,6 +100,10 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         self.same_lengths(source, each * n, source.len(), OPERATION);
         self.has_length(target, source.len(), OPERATION);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
+        self.begins(OPERATION, || {
+            let alike = Alike { target: Some(to), source: Some(from), ..Alike::of::<T>(Some(source.len())) };
+            (alike, Operands::of((target, to), (source, from), InPlace::At(0)))
+        });
         self.exchanged::<T>(OPERATION, (to, part), (from, part), part);
     }
 

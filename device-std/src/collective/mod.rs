@@ -34,6 +34,7 @@
 //! |---|---|
 //! | `lane` | rounds, and the flags *ready* and *done* |
 //! | `packets` | packets of a round |
+//! | `alike` | what the checker is told of a call |
 //! | `plan` | which protocol, and how many lanes |
 //! | `words` | memory as words of 8 bytes |
 //! | `element`, `ops` | the types of reductions and the operators |
@@ -42,6 +43,7 @@
 //! | `fused` | reductions by loads and stores |
 //! | [`schedule`] | rings, trees and hierarchies of messages, for paths without loads and stores: so far replayed by a model only |
 
+mod alike;
 mod combine;
 mod element;
 mod exchange;
@@ -57,6 +59,8 @@ pub mod schedule;
 mod varying;
 mod words;
 
+#[doc(hidden)]
+pub use alike::{Alike, InPlace, Operands};
 pub use element::Element;
 #[doc(hidden)]
 pub use form::Form;

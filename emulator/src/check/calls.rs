@@ -10,6 +10,7 @@ use super::run::Run;
 use oxshmem_device::Team;
 use oxshmem_device::abi::Operation;
 use oxshmem_device::hooks::{Alike, InPlace, Operands, TeamCall};
+use std::collections::VecDeque;
 
 /// A sequence of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,7 +32,7 @@ impl Sequence {
 pub(crate) struct Calls {
     /// How many there were before those that are kept.
     before: usize,
-    all: Vec<Call>,
+    all: VecDeque<Call>,
     last: Option<Last>,
 }
 
@@ -64,6 +65,20 @@ impl Calls {
     /// The call of this number, if there was one and it is kept.
     fn get(&self, number: usize) -> Option<&Call> {
         self.all.get(number.checked_sub(self.before)?)
+    }
+}
+
+/// Forgets calls that all `pes` PEs of the team have come to, but each PE's last one.
+fn forget_met(of_all: &mut [Calls], pes: u32) {
+    let came = || of_all.iter().map(Calls::count).filter(|&count| count > 0);
+    let (members, least) = (came().count(), came().min().unwrap_or(0));
+    if members < pes as usize {
+        return;
+    }
+    for calls in of_all {
+        while calls.before + 1 < least && calls.all.pop_front().is_some() {
+            calls.before += 1;
+        }
     }
 }
 
@@ -108,7 +123,8 @@ impl Run {
             .filter(|&other| other != pe)
             .filter_map(|other| of_all[other].get(number).cloned())
             .collect();
-        of_all[pe].all.push(Call { call, place: place.clone() });
+        of_all[pe].all.push_back(Call { call, place: place.clone() });
+        forget_met(of_all, call.pes);
         if acts {
             let last = of_all[pe].last.replace(Last { who, place: place.clone(), over: None });
             self.one_at_a_time(who, &place, last);
@@ -261,7 +277,7 @@ impl Run {
         for (sequence, of_all) in &self.calls {
             let most = of_all.iter().map(Calls::count).max().unwrap_or(0);
             let came: Vec<&Calls> = of_all.iter().filter(|calls| calls.count() == most).collect();
-            let Some(Call { call, place }) = came.iter().find_map(|calls| calls.all.last()) else { continue };
+            let Some(Call { call, place }) = came.iter().find_map(|calls| calls.all.back()) else { continue };
             if came.len() == call.pes as usize {
                 continue;
             }
@@ -301,7 +317,7 @@ impl Run {
         let inside = |calls: &&Vec<Calls>| calls[pe].inside().is_some_and(|of| block(of) == block(who));
         let Some(calls) = self.calls.values().find(inside) else { return String::new() };
         // Of a team those that have never come may not belong to it.
-        let of_job = calls[pe].all.last().is_some_and(|call| call.call.pes == self.pes);
+        let of_job = calls[pe].all.back().is_some_and(|call| call.call.pes == self.pes);
         format!("times that each PE has come to one: {}", counts(calls, of_job))
     }
 }

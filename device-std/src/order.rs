@@ -180,11 +180,11 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         completes: bool,
     ) {
         if self.is_leader() {
-            seam::collective(operation, meeting, true);
+            seam::collective(operation, context, meeting, || None);
         }
         pes_barrier(self.scope, context, operation, words, completes);
         if self.is_leader() {
-            seam::collective(operation, meeting, false);
+            seam::collective_over(operation, meeting);
         }
     }
 }

@@ -2,6 +2,8 @@
 //! device it is nothing.
 
 use crate::abi::Operation;
+use crate::collective::{Alike, Operands};
+use crate::context::Context;
 use crate::meeting::Meeting;
 use crate::together::Together;
 
@@ -64,15 +66,42 @@ pub(crate) fn tested(holds: bool) {
 #[inline(always)]
 pub(crate) fn tested(_: bool) {}
 
-/// The calling thread goes through a barrier of PEs for its PE, or has gone through it.
+/// The calling thread begins, for its PE, what the PEs of `context` do together at `meeting`: a barrier, or a collective
+/// operation, of which `told` gives what they must give it alike, and the memory here.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn collective(operation: Operation, meeting: Meeting, begins: bool) {
-    if let Some(checked) = crate::arch::host::hooks::current().checked() {
-        checked.collective(operation, (meeting.team, meeting.channel), begins);
+pub(crate) fn collective<C: Context>(
+    operation: Operation,
+    context: C,
+    meeting: Meeting,
+    told: impl FnOnce() -> Option<(Alike, Operands)>,
+) {
+    use crate::arch::host::hooks::{TeamCall, current};
+    if let Some(checked) = current().checked() {
+        let at = (meeting.team, meeting.channel);
+        checked.collective(TeamCall { operation, at, pes: context.pes(), data: told() });
     }
 }
 
-/// A barrier of PEs: nothing to do here.
+/// What PEs do together: nothing to do here.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
-pub(crate) fn collective(_: Operation, _: Meeting, _: bool) {}
+pub(crate) fn collective<C: Context>(
+    _: Operation,
+    _: C,
+    _: Meeting,
+    _: impl FnOnce() -> Option<(Alike, Operands)>,
+) {
+}
+
+/// The calling thread has ended, for its PE, what it began by [`collective`].
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) fn collective_over(operation: Operation, meeting: Meeting) {
+    if let Some(checked) = crate::arch::host::hooks::current().checked() {
+        checked.collective_over(operation, (meeting.team, meeting.channel));
+    }
+}
+
+/// The end of it: nothing to do here.
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub(crate) fn collective_over(_: Operation, _: Meeting) {}

@@ -452,3 +452,47 @@ fn the_checker_finds_nothing_in_them_and_the_race_of_one_who_writes_beside_them(
     assert!(well.findings.is_empty(), "{well}");
     says(reduces(true), &["data-race", "reduce at"]);
 }
+
+#[test]
+fn the_checker_finds_two_streams_on_one_channel_and_pes_that_do_not_call_alike() {
+    let checked = |f: fn(&oxshmem::Shmem, &[Stream; 2]) -> oxshmem::Result<()>| {
+        let options = oxshmem::CheckOptions::default().seeds(4);
+        oxshmem::check(&options, 2, move |shmem: oxshmem::Shmem| {
+            let streams = [shmem.stream()?, shmem.stream()?];
+            f(&shmem, &streams)?;
+            streams.iter().try_for_each(Stream::synchronize)?;
+            shmem.barrier_all()
+        })
+        .unwrap()
+    };
+    let apart = checked(|shmem, [first, second]| {
+        let (x, y) = (shmem.alloc_zeroed::<u32>(4)?, shmem.alloc_zeroed::<u32>(4)?);
+        let team = shmem.team_world();
+        shmem.reduce_on(first, &team, Sum, &x, &x)?;
+        shmem.reduce_on(second, team.channel(1), Sum, &y, &y)
+    });
+    assert!(apart.findings.is_empty(), "{apart}");
+    let at_once = checked(|shmem, [first, second]| {
+        let (x, team) = (shmem.alloc_zeroed::<u32>(4)?, shmem.team_world());
+        shmem.reduce_on(first, &team, Sum, &x, &x)?;
+        shmem.reduce_on(second, &team, Sum, &x, &x)
+    });
+    says(at_once, &["collective-overlap", "reduce at"]);
+    let shorter = checked(|shmem, [stream, _]| {
+        let (x, team) = (shmem.alloc_zeroed::<u32>(4)?, shmem.team_world());
+        let part = x.slice(0, 4 - shmem.my_pe() as usize);
+        shmem.reduce_on(stream, &team, Sum, part, part)
+    });
+    says(
+        shorter,
+        &["collective-mismatch", "call number 1 of Team::WORLD, channel 0", "3 elements of 4 bytes"],
+    );
+    let left_out = checked(|shmem, [stream, _]| {
+        let (x, team) = (shmem.alloc_zeroed::<u32>(4)?, shmem.team_world());
+        match shmem.my_pe() {
+            0 => shmem.broadcast_on(stream, &team, &x, &x, 0),
+            _ => Ok(()),
+        }
+    });
+    says(left_out, &["collective-mismatch", "1 of 2 PEs have come to call number 1"]);
+}

@@ -1,5 +1,6 @@
 //! Broadcast, all-gather and all-to-all.
 
+use super::alike::{Alike, InPlace, Operands};
 use super::bytes;
 use super::lane::Lane;
 use super::packets::{Ended, Four};
@@ -32,6 +33,11 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         self.has_pe(root, OPERATION);
         self.has_length(target, source.len(), OPERATION);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
+        self.begins(OPERATION, || {
+            let of = Alike::of::<T>(Some(source.len()));
+            let alike = Alike { root: Some(root), target: Some(to), source: Some(from), ..of };
+            (alike, Operands::of((target, to), (source, from), InPlace::At(0)))
+        });
         if all == 0 {
             return;
         }
@@ -71,6 +77,12 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         let _recorded = self.enter_here(OPERATION, target.offset(), part);
         self.has_length(target, source.len() * u64::from(self.context.pes()), OPERATION);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
+        self.begins(OPERATION, || {
+            // In place each PE's source is another part.
+            let alike = Alike { target: Some(to), ..Alike::of::<T>(Some(source.len())) };
+            let own = part * u64::from(self.context.meeting().me);
+            (alike, Operands::of((target, to), (source, from), InPlace::At(own)))
+        });
         self.exchanged::<T>(OPERATION, (to, part), (from, 0), part);
     }
 
@@ -91,6 +103,10 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         self.same_lengths(source, each * n, source.len(), OPERATION);
         self.has_length(target, source.len(), OPERATION);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
+        self.begins(OPERATION, || {
+            let alike = Alike { target: Some(to), source: Some(from), ..Alike::of::<T>(Some(source.len())) };
+            (alike, Operands::of((target, to), (source, from), InPlace::At(0)))
+        });
         self.exchanged::<T>(OPERATION, (to, part), (from, part), part);
     }
 
@@ -175,7 +191,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let source = |pe: u32| base + from.0 + from.1 * u64::from(pe);
         let target = |pe: u32| base + to.0 + to.1 * u64::from(pe);
         // SAFETY: words of the memory that the caller vouches for. What a thread stores of a PE's part it has sent before, if they
-        // are the same memory; the own part is then in its place.
+        // are the same memory; the own part, which other threads may send, stays where it is then.
         unsafe {
             packets.send_all(parts, pe, |pe, i| words::load::<T>(source(pe), begin + i, part));
             let (mine, here) = (source(self.me), target(self.me));

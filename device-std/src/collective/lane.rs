@@ -103,6 +103,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             let count = lane.shmem().abi.heap_base + lane.channel + ROUNDS;
             // SAFETY: the channel's word in the own heap.
             unsafe { u64::add(Semantic::Relaxed, count, add) };
+            scoped.ends(lane.operation);
         }
         scoped.scope.close(scoped.shmem());
     }

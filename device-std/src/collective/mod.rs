@@ -34,6 +34,7 @@
 //! |---|---|
 //! | `lane` | rounds, and the flags *ready* and *done* |
 //! | `packets` | packets of a round |
+//! | `alike` | what the checker is told of a call |
 //! | `plan` | which protocol, and how many lanes |
 //! | `words`, `walk` | memory as words of 8 bytes; which of them a thread has to do with |
 //! | `element`, `ops` | the types of reductions and the operators |
@@ -42,6 +43,7 @@
 //! | `fused` | reductions by loads and stores |
 //! | [`schedule`] | rings, trees and hierarchies of messages, for paths without loads and stores: so far replayed by a model only |
 
+mod alike;
 mod combine;
 mod element;
 mod exchange;
@@ -58,6 +60,8 @@ mod varying;
 mod walk;
 mod words;
 
+#[doc(hidden)]
+pub use alike::{Alike, InPlace, Operands};
 pub use element::Element;
 #[doc(hidden)]
 pub use form::Form;

@@ -2,7 +2,7 @@
 //! for the least and the greatest an operator makes the same bits of signed and unsigned ones.
 
 use super::element::{Element, Integer};
-use super::ops::{And, IntegerOp, Max, Min, Operator, Prod, Reduction, Sum};
+use super::ops::{And, IntegerOp, Max, Min, Operator, Prod, Reduction, Sum, named};
 use crate::{bf16, f16};
 
 /// The number of the least of signed integers; the others have the numbers of [`IntegerOp`].
@@ -37,6 +37,9 @@ impl<T: Numbers> Operator<T> for Numbered {
     fn identity(self) -> u64 {
         T::identity(self.0)
     }
+    fn name(self) -> &'static str {
+        named(self.0)
+    }
 }
 
 /// [`Sum`], of all of these types.
@@ -52,6 +55,9 @@ impl<T: Numbers> Operator<T> for NumberedSum {
     #[inline(always)]
     fn identity(self) -> u64 {
         T::identity(IntegerOp::Sum as u32)
+    }
+    fn name(self) -> &'static str {
+        named(IntegerOp::Sum as u32)
     }
 }
 

@@ -133,9 +133,24 @@ mod sealed {
         fn next(self, sum: T::Sum, word: u64) -> T::Sum;
         /// A word of elements that change nothing.
         fn identity(self) -> u64;
+        /// What it is called in a report.
+        fn name(self) -> &'static str;
     }
 }
 pub(super) use sealed::Operator;
+
+/// The name of the operator of this number.
+pub(super) fn named(number: u32) -> &'static str {
+    match number {
+        0 => "Sum",
+        1 => "Prod",
+        2 | SIGNED_MIN => "Min",
+        3 | SIGNED_MAX => "Max",
+        4 => "And",
+        5 => "Or",
+        _ => "Xor",
+    }
+}
 
 /// A word whose elements all have these bits.
 const fn repeated(bits: u64, width: u32) -> u64 {
@@ -168,6 +183,9 @@ macro_rules! integers {
                 fn identity(self) -> u64 {
                     <$unsigned as Numbers>::identity(self.number($ty::MIN != 0))
                 }
+                fn name(self) -> &'static str {
+                    named(self as u32)
+                }
             }
         )*
     };
@@ -181,6 +199,9 @@ macro_rules! integers {
             #[inline(always)]
             fn identity(self) -> u64 {
                 const { repeated($identity as $unsigned as u64, $unsigned::BITS) }
+            }
+            fn name(self) -> &'static str {
+                stringify!($op)
             }
         }
     };
@@ -222,6 +243,9 @@ macro_rules! floats {
                 fn identity(self) -> u64 {
                     <$ty as Numbers>::identity(self as u32)
                 }
+                fn name(self) -> &'static str {
+                    named(self as u32)
+                }
             }
         )*
     };
@@ -235,6 +259,9 @@ macro_rules! floats {
             #[inline(always)]
             fn identity(self) -> u64 {
                 const { repeated($identity.to_bits() as u64, $width) }
+            }
+            fn name(self) -> &'static str {
+                stringify!($op)
             }
         }
     };

@@ -1,6 +1,7 @@
 //! Reductions and scans. One body does all of them: where the form is a constant, as in each of the five operations, what is left
 //! of it is that form's; a kernel that takes the form as a number has it once.
 
+use super::alike::{Alike, InPlace, Operands};
 use super::combine::Combining;
 use super::element::Element;
 use super::fused::Range;
@@ -107,6 +108,19 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         let asked = if scatters { target.len() * u64::from(n) } else { target.len() };
         self.same_lengths(target, asked, source.len(), operation);
         let (to, from) = (self.offset_of(target, operation), self.offset_of(source, operation));
+        self.begins(operation, || {
+            let of = Alike::of::<T>(Some(target.len()));
+            let alike = Alike {
+                combined: Some((core::any::type_name::<T>(), op.name())),
+                root: if rooted { Some(root) } else { None },
+                // In place each PE's target is another part.
+                target: if scatters { None } else { Some(to) },
+                source: Some(from),
+                ..of
+            };
+            let own = if scatters { all * u64::from(self.context.meeting().me) } else { 0 };
+            (alike, Operands::of((target, to), (source, from), InPlace::At(own)))
+        });
         if all == 0 {
             return;
         }

@@ -1,6 +1,7 @@
 //! All-gather and all-to-all of parts whose lengths differ: first the PEs tell each other the lengths, then the data goes.
 //! Both are rounds of their own.
 
+use super::alike::{Alike, InPlace, Operands};
 use super::bytes;
 use super::lane::Lane;
 use super::packets::{Ended, Four};
@@ -51,6 +52,10 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         let own = bytes::<T>(source.len());
         let _recorded = self.enter_here(OPERATION, target.offset(), own);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
+        self.begins(OPERATION, || {
+            let alike = Alike { target: Some(to), ..Alike::of::<T>(None) };
+            (alike, Operands::of((target, to), (source, from), InPlace::Anywhere))
+        });
         let begun = Lane::begin(self, OPERATION, Plan::varying(self));
         if let Some(lane) = begun {
             let (before, total) = lane.lengths(source.len() / unit);
@@ -105,6 +110,10 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         let numbers = |of| self.shmem().abi.heap_base + self.offset_of(of, OPERATION);
         let (places, begins) = (numbers(parts.target_offsets), numbers(parts.source_offsets));
         let (counts, received) = (numbers(parts.counts), numbers(parts.received));
+        self.begins(OPERATION, || {
+            let alike = Alike { target: Some(to), source: Some(from), ..Alike::of::<T>(None) };
+            (alike, Operands::of((target, to), (source, from), InPlace::Never))
+        });
         let begun = Lane::begin(self, OPERATION, Plan::varying(self));
         if let Some(lane) = begun {
             // SAFETY: arrays of as many elements as the team has PEs.

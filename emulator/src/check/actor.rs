@@ -1,5 +1,4 @@
-//! Who acts: threads, with the operation that each is in, what it knows and what it has promised; blocks; and the barriers
-//! that PEs come to.
+//! Who acts: threads, with the operation that each is in, what it knows and what it has promised; and blocks.
 
 use super::clock::{Clock, Time, Who};
 use super::event::EventId;
@@ -142,14 +141,6 @@ pub(crate) struct Group {
     pub(crate) ended: Option<Know>,
     /// Shared memory: address and bytes.
     pub(crate) shared: (u64, u32),
-}
-
-/// The barriers that a PE has come to.
-#[derive(Debug, Default)]
-pub(crate) struct Calls {
-    pub(crate) all: Vec<(Operation, &'static Location<'static>)>,
-    /// Who is in one.
-    pub(crate) inside: Option<Who>,
 }
 
 /// An update that follows a relaxed read.

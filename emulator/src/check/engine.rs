@@ -286,6 +286,9 @@ impl Engine {
     /// Runs until nothing is left, or something ends the run.
     pub(crate) fn run(&mut self, hosts: &mut dyn Hosts) -> End {
         let end = self.go(hosts);
+        if end == End::Done {
+            self.state().calls_left();
+        }
         self.state().look_again();
         end
     }

@@ -6,7 +6,7 @@ use crate::trap;
 use core::panic::Location;
 use oxshmem_device::Together;
 use oxshmem_device::abi::{ErrorRecord, Operation};
-use oxshmem_device::hooks::{Access, Change, Checked, OperationEvent};
+use oxshmem_device::hooks::{Access, Change, Checked, OperationEvent, TeamCall};
 use std::cell::RefMut;
 use std::panic::resume_unwind;
 
@@ -141,9 +141,15 @@ impl Checked for Current {
         }
     }
 
-    fn collective(&self, operation: Operation, at: (u64, u32), begins: bool) {
+    fn collective(&self, call: TeamCall) {
         if let Some((mut run, who)) = self.run() {
-            run.collective(who, operation, at, begins);
+            run.collective(who, call);
+        }
+    }
+
+    fn collective_over(&self, operation: Operation, at: (u64, u32)) {
+        if let Some((mut run, who)) = self.run() {
+            run.collective_over(who, operation, at);
         }
     }
 

@@ -1,10 +1,11 @@
 //! Failures, and what is said when nothing can go on.
 
+use super::calls::{is_barrier, is_collective};
 use super::clock::Who;
 use super::finding::{Finding, Kind, Waiter};
 use super::know::Class;
-use super::run::{Calls, Run};
-use oxshmem_device::abi::{Cause, Cmp, ErrorRecord, Operation};
+use super::run::Run;
+use oxshmem_device::abi::{Cause, Cmp, ErrorRecord, Operation, control};
 use std::rc::Rc;
 
 impl Run {
@@ -97,7 +98,16 @@ impl Run {
                 waiter.by = self.could_have(address, record);
             }
             _ => match op.operation {
-                Operation::BarrierAll | Operation::SyncAll | Operation::TeamBarrier | Operation::TeamSync => {
+                operation if is_collective(operation) => {
+                    waiter.waits_for = match record {
+                        Some(record) if record.offset >= control::BYTES => {
+                            format!("PE {} to come to {operation}, or to go on in it", record.peer)
+                        }
+                        _ => format!("others to come to this {operation}"),
+                    };
+                    waiter.by = self.who_came(who);
+                }
+                operation if is_barrier(operation) => {
                     let all = matches!(op.operation, Operation::BarrierAll | Operation::SyncAll);
                     let whom = if all { "all PEs" } else { "all PEs of its team" };
                     waiter.waits_for = format!("{whom} to come to {}", op.operation);
@@ -142,19 +152,6 @@ impl Run {
             text = format!("it was {value} before, which would have done: that value is lost; ");
         }
         text + &self.written_by(address)
-    }
-
-    /// How often each PE has come to the barrier that a thread is in.
-    fn who_came(&self, who: Who) -> String {
-        let pe = self.thread(who).pe as usize;
-        let block = |of: Who| self.thread(of).block;
-        let inside = |calls: &[Calls]| calls[pe].inside.is_some_and(|of| block(of) == block(who));
-        let of_all = matches!(self.thread(who).op.operation, Operation::BarrierAll | Operation::SyncAll);
-        let Some(calls) = self.calls.values().find(|calls| inside(calls)) else { return String::new() };
-        // Of a team those that have never come may not belong to it.
-        let came = calls.iter().enumerate().filter(|(_, calls)| of_all || !calls.all.is_empty());
-        let counts: Vec<String> = came.map(|(pe, calls)| format!("PE {pe}: {}", calls.all.len())).collect();
-        format!("times that each PE has come to one: {}", counts.join(", "))
     }
 
     /// Reports that nothing can go on: what each of these threads waits for.

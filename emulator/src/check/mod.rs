@@ -21,6 +21,7 @@
 //! | `sort`, `access`, `message` | what sort of operation it is; what an access does; what an update knows and tells |
 //! | `order` | what fences and barriers order |
 //! | `judge` | whether two events conflict, and what that means |
+//! | `calls` | what the PEs of a team do together |
 //! | `liveness`, `stuck` | who waits for what |
 //! | `actor`, `run` | threads and blocks; all of it together |
 //! | `hooks`, `engine`, `search` | the seam to the kernel; the loop; what a search does besides |
@@ -31,6 +32,7 @@
 mod access;
 mod actor;
 pub(crate) mod baton;
+mod calls;
 mod carry;
 mod choose;
 mod clock;

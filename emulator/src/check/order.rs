@@ -5,7 +5,7 @@ use super::event::INITIAL;
 use super::finding::{Finding, Kind};
 use super::know::{Know, Part};
 use super::options::Profile;
-use super::run::{Calls, Fence, HEARD, Heard, Op, Run};
+use super::run::{Fence, HEARD, Heard, Op, Run};
 use super::words::Word;
 use oxshmem_device::Together;
 use oxshmem_device::abi::Operation;
@@ -249,57 +249,8 @@ impl Run {
         }
     }
 
-    /// A thread begins a barrier of PEs for its PE, or has passed it: that of all PEs, or of a team and channel.
-    pub(crate) fn collective(&mut self, who: Who, operation: Operation, at: (u64, u32), begins: bool) {
-        let thread = self.thread(who);
-        let (pe, location, pes) = (thread.pe as usize, thread.op.location, self.pes as usize);
-        let of_all = self.calls.entry(at).or_insert_with(|| (0..pes).map(|_| Calls::default()).collect());
-        if !begins {
-            if of_all[pe].inside == Some(who) {
-                of_all[pe].inside = None;
-            }
-            if operation == Operation::TeamBarrier {
-                let number = of_all[pe].all.len();
-                let came = (0..pes).filter(|&other| of_all[other].all.len() >= number).map(|pe| pe as u16);
-                let came = came.collect();
-                self.all_have(who, came);
-            }
-            return;
-        }
-        let inside = of_all[pe].inside.replace(who);
-        of_all[pe].all.push((operation, location));
-        let number = of_all[pe].all.len() - 1;
-        let of_others = (0..).zip(of_all).filter_map(|(other, calls)| Some((other, *calls.all.get(number)?)));
-        let differing: Vec<_> = of_others.filter(|&(_, (theirs, _))| theirs != operation).collect();
-        if let Some(other) = inside
-            && other != who
-        {
-            let finding = Finding {
-                first: Some(self.place_now(who)),
-                second: Some(self.place_now(other)),
-                remedy: "one thread, warp, block or grid of a PE at a time".into(),
-                ..Finding::new(Kind::CollectiveOverlap)
-            };
-            self.found(finding);
-        }
-        for (other, (theirs, location)) in differing {
-            let second = super::Place { operation: theirs, writes: false, location, pe: other, thread: None };
-            let finding = Finding {
-                first: Some(self.place_now(who)),
-                second: Some(second),
-                detail: format!(
-                    "call number {} of PE {pe} is {operation}, that of PE {other} is {theirs}",
-                    number + 1
-                ),
-                remedy: "have all PEs come to the same calls in the same order".into(),
-                ..Finding::new(Kind::CollectiveMismatch)
-            };
-            self.found(finding);
-        }
-    }
-
     /// What has arrived at these PEs, who have all come to a barrier with the thread, is there for the thread, too.
-    fn all_have(&mut self, who: Who, pes: Vec<u16>) {
+    pub(super) fn all_have(&mut self, who: Who, pes: Vec<u16>) {
         let know = &mut self.thread_mut(who).know;
         for pe in pes {
             let here = know.over.part(Part::Put(pe)).clone();

@@ -1,7 +1,8 @@
 //! A checked run: all that is known of memory, threads and updates under way. The other files of this folder are its parts.
 
-pub(crate) use super::actor::{Calls, Fence, Group, HEARD, Heard, Op, Thread};
 use super::actor::{Early, Recent};
+pub(crate) use super::actor::{Fence, Group, HEARD, Heard, Op, Thread};
+use super::calls::{Calls, Sequence};
 use super::choose::Chooser;
 use super::clock::{Clock, Time, Who};
 use super::event::{Event, EventId, Events};
@@ -53,8 +54,8 @@ pub(crate) struct Run {
     pub(crate) met: u64,
     /// Hash of all memory, by its changes.
     pub(crate) memory: u64,
-    /// By team and channel, then by PE.
-    pub(crate) calls: HashMap<(u64, u32), Vec<Calls>>,
+    /// What PEs do together, by sequence, then by PE.
+    pub(crate) calls: HashMap<Sequence, Vec<Calls>>,
     units: HashMap<(Together, usize, u64), u32>,
     /// Whether the run must end because of what was found.
     pub(crate) over: bool,
@@ -377,6 +378,7 @@ impl Run {
     pub(crate) fn retire(&mut self, know: &Know) -> Know {
         // While it is known who did what.
         self.look_again();
+        self.forget_calls();
         let (from, first) = (self.phases.len(), self.retired.max(self.hosts as usize) * 32);
         self.retired = from;
         let mut clock = Clock::from(from as u32, self.hosts);

@@ -95,7 +95,7 @@ impl World {
         let workers = devices.map(|device| Worker::new(device, current)).collect();
         let engine = Engine::new(workers, current);
         let registers = Registers(Arc::new([]));
-        Ok(Self {
+        let world = Self {
             pes,
             engine,
             config,
@@ -109,7 +109,22 @@ impl World {
             teams: 0,
             registers,
             watched: Vec::new(),
-        })
+        };
+        (0..pes).for_each(|pe| world.predefined_teams(pe));
+        Ok(world)
+    }
+
+    /// All PEs are on one host, each on a device of its own.
+    fn predefined_teams(&self, pe: u32) {
+        for (slot, my_pe, n_pes, start) in
+            [(teams::WORLD, pe, self.pes, 0), (teams::NODE, pe, self.pes, 0), (teams::SAME_GPU, 0, 1, pe)]
+        {
+            self.write_team(
+                pe,
+                slot,
+                TeamAbi { my_pe, n_pes, start, stride: 1, list: 0, handle: slot.into() },
+            );
+        }
     }
 
     /// Takes symmetric memory.
@@ -223,7 +238,7 @@ impl World {
         team
     }
 
-    fn write_team(&mut self, pe: u32, slot: u32, entry: TeamAbi) {
+    fn write_team(&self, pe: u32, slot: u32, entry: TeamAbi) {
         let table = self.words.address() + tables(self.pes) + u64::from(pe) * teams::BYTES;
         let at = table + u64::from(slot) * size_of::<TeamAbi>() as u64;
         let TeamAbi { my_pe, n_pes, start, stride, list, handle } = entry;

@@ -124,7 +124,7 @@ pub(super) fn collectives(bench: &Bench) -> Result<Outcome> {
 }
 
 /// Kernels of which it is known what the checker must report, and litmus shapes under all schedules; then the shipped
-/// examples and the conformance suite under it, which are clean.
+/// examples, the conformance suite and a part of that of collective operations under it, which are clean.
 pub(super) fn checker(bench: &Bench) -> Result<Outcome> {
     let mut tests = bench.whole_system_tests();
     tests.args(["--release", "--test", "checker"]);
@@ -137,9 +137,12 @@ pub(super) fn checker(bench: &Bench) -> Result<Outcome> {
         pass_through(command.env("OXSHMEM_CHECK_SEEDS", seeds.to_string()))?;
     }
     // One for each way in which a seed treats updates.
-    for (pes, seed) in if bench.full { &CONFORMANCE[..] } else { &CONFORMANCE[..2] } {
-        let mut command = start::command(&programs.join("conformance"));
-        pass_through(command.arg(pes).env("OXSHMEM_CHECK", "1").env("OXSHMEM_CHECK_SEED", seed))?;
+    for (program, runs, usual) in [("conformance", &CONFORMANCE[..], 2), ("collectives", &COLLECTIVES[..], 3)]
+    {
+        for (pes, seed) in if bench.full { runs } else { &runs[..usual] } {
+            let mut command = start::command(&programs.join(program));
+            pass_through(command.arg(pes).env("OXSHMEM_CHECK", "1").env("OXSHMEM_CHECK_SEED", seed))?;
+        }
     }
     Ok(Outcome::Passed(finished.stdout.lines().next_back().unwrap_or_default().to_owned()))
 }
@@ -155,6 +158,10 @@ const CHECKED: &[(&str, &[&str], &str)] = &[
 /// PEs and seeds of the conformance suite under the checker.
 const CONFORMANCE: [(&str, &str); 6] =
     [("1", "1"), ("2", "1"), ("2", "2"), ("2", "3"), ("3", "2"), ("3", "3")];
+
+/// The same of the suite of collective operations: a seed chooses rows, too.
+const COLLECTIVES: [(&str, &str); 7] =
+    [("2", "1"), ("3", "2"), ("3", "3"), ("1", "4"), ("2", "5"), ("3", "6"), ("5", "7")];
 
 /// Threads in turn with one device per PE, then in pseudo-random orders on one device for all PEs, where those twins show
 /// something that lack a barrier or an atomic.

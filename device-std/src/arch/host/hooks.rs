@@ -6,6 +6,7 @@
 
 pub use super::bulk::BulkQueue;
 use crate::abi::{ErrorRecord, Operation};
+pub use crate::collective::{Alike, InPlace, Operands};
 use crate::together::Together;
 use core::panic::Location;
 use std::cell::Cell;
@@ -39,6 +40,19 @@ pub struct OperationEvent {
     pub bytes: u64,
     /// The PE that it names, or the own one.
     pub pe: u32,
+}
+
+/// What the PEs of a team do together, as one of them does it.
+#[derive(Clone, Copy, Debug)]
+pub struct TeamCall {
+    /// A barrier or a collective operation.
+    pub operation: Operation,
+    /// The team's handle, as a number, and the channel; another number for the barrier of all PEs.
+    pub at: (u64, u32),
+    /// How many PEs the team has.
+    pub pes: u32,
+    /// Of a collective operation what all PEs must give it alike, and the memory that it names here; nothing of a barrier.
+    pub data: Option<(Alike, Operands)>,
 }
 
 /// The instruction seam: one access or fence that a twin is about to carry out.
@@ -138,8 +152,10 @@ pub trait Checked {
     fn with(&self, value: u64);
     /// Whether the test that the thread is in was true.
     fn tested(&self, holds: bool);
-    /// The thread begins a barrier of PEs for its PE, or has passed it: of all PEs, or of a team and channel.
-    fn collective(&self, operation: Operation, at: (u64, u32), begins: bool);
+    /// The thread begins, for its PE, what the PEs of a team do together.
+    fn collective(&self, call: TeamCall);
+    /// The thread has ended it, for its PE, at this team and channel.
+    fn collective_over(&self, operation: Operation, at: (u64, u32));
     /// The thread fails with this record, and ends.
     fn failed(&self, record: &ErrorRecord);
 }

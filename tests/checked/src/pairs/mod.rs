@@ -12,6 +12,9 @@
 //! | `scopes`, `joins` | threads of a block or grid that are not joined, or do not call together |
 //! | `waits`, `lost` | waits that never end |
 //! | `collectives` | barriers of all PEs |
+//! | `mismatch` | collective operations that the PEs do not call alike |
+//! | `operands` | sources and targets of collective operations |
+//! | `turns` | collective operations of one PE: two at once, or called by a part of the scope |
 //! | `tiles` | shared memory |
 //! | `memory`, `bounds` | what is read before it is written, written by two, or not there |
 //! | `teams` | numbers of PEs in a team and in the job |
@@ -27,11 +30,14 @@ mod delivery;
 mod joins;
 mod lost;
 mod memory;
+mod mismatch;
+mod operands;
 mod ordering;
 mod scopes;
 mod signals;
 mod teams;
 mod tiles;
+mod turns;
 mod waits;
 
 use oxshmem_device::prelude::*;
@@ -73,6 +79,9 @@ pub fn all() -> Vec<Pair> {
         waits::PAIRS,
         lost::PAIRS,
         collectives::PAIRS,
+        mismatch::PAIRS,
+        operands::PAIRS,
+        turns::PAIRS,
         tiles::PAIRS,
         memory::PAIRS,
         bounds::PAIRS,

@@ -114,14 +114,65 @@ impl std::fmt::Display for Row {
     }
 }
 
-/// Every row of `u32` and `f32`, sums of up to 17 elements, for `n` PEs; every row there is, if `full`.
-pub(crate) fn product(n: u32, full: bool) -> Vec<Row> {
+/// How much of the suite is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// One of so many rows of up to 1000 elements, beginning with this one: the checker looks at each access.
+    Checked {
+        /// Number of the first row.
+        first: usize,
+    },
+    /// What there is time for.
+    Usual,
+    /// Everything.
+    Full,
+}
+
+/// From one row under the checker to the next. The number of values of no axis is a multiple of it.
+const CHECKED: usize = 41;
+/// Most elements under the checker.
+const MOST_CHECKED: u64 = 1000;
+
+impl Extent {
+    /// As the environment says.
+    pub(crate) fn from_env() -> Self {
+        let of = |name| std::env::var(name).ok();
+        if of("OXSHMEM_CHECK").as_deref() == Some("1") {
+            let seed = of("OXSHMEM_CHECK_SEED").and_then(|seed| seed.parse::<usize>().ok());
+            return Self::Checked { first: seed.unwrap_or(1) % CHECKED };
+        }
+        if of("OXSHMEM_TEST_FULL").is_some() { Self::Full } else { Self::Usual }
+    }
+
+    /// Those of the rows that are run.
+    pub(crate) fn of(self, rows: Vec<Row>) -> Vec<Row> {
+        match self {
+            Self::Checked { first } => {
+                let small = rows.into_iter().filter(|row| row.count() <= MOST_CHECKED);
+                small.skip(first).step_by(CHECKED).collect()
+            }
+            Self::Usual | Self::Full => rows,
+        }
+    }
+
+    /// Which of three numbers it asks for.
+    pub(crate) fn pick(self, checked: u32, usual: u32, full: u32) -> u32 {
+        match self {
+            Self::Checked { .. } => checked,
+            Self::Usual => usual,
+            Self::Full => full,
+        }
+    }
+}
+
+/// Every row of `u32` and `f32`, sums of up to 17 elements, for `n` PEs; every row there is in the full suite.
+pub(crate) fn product(n: u32, extent: Extent) -> Vec<Row> {
     let pes = PES.iter().position(|pes| *pes == n).unwrap_or(0) as u32;
     let mut rows = Vec::new();
     let mut row = [0u32; AXES.len()];
     loop {
         let small = EVERYWHERE.contains(&row[2]) && row[3] == 0 && row[5] < 4 && row[8] == 0;
-        if Row(row).is_valid() && row[4] == pes && (full || small) {
+        if Row(row).is_valid() && row[4] == pes && (extent == Extent::Full || small) {
             rows.push(Row(row));
         }
         // The next one.

@@ -1,7 +1,7 @@
 //! One row, on every PE.
 
 use super::Report;
-use super::axes::Row;
+use super::axes::{Extent, Row};
 use super::expected::Call;
 use crate::Sample;
 use crate::kernels::{any, form, operators, scope, some};
@@ -145,8 +145,8 @@ impl<'a> Bench<'a> {
     }
 
     /// The operators that are types.
-    pub(crate) fn operators(&mut self) -> Result<()> {
-        for count in [1, 17, 3000] {
+    pub(crate) fn operators(&mut self, extent: Extent) -> Result<()> {
+        for count in [1, 17, u64::from(extent.pick(40, 3000, 3000))] {
             self.operators_of::<u8>(count)?;
             self.operators_of::<i64>(count)?;
         }

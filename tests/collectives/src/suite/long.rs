@@ -1,20 +1,13 @@
 //! What goes on for long or at once.
 
 use super::Report;
+use super::axes::Extent;
 use crate::kernels::{at_once, storm};
 use oxshmem::{LaunchConfig, Result, Shmem};
 
-/// Operations one behind the other.
-const OPERATIONS: u32 = 2_000;
-/// The same under `--full`, in all.
-const OPERATIONS_FULL: u32 = 100_000;
-/// Teams made and destroyed.
-const TEAMS: u32 = 50;
-const TEAMS_FULL: u32 = 1_000;
-
-pub(crate) fn all(shmem: &Shmem, report: &Report, full: bool) -> Result<()> {
-    back_to_back(shmem, report, if full { OPERATIONS_FULL } else { OPERATIONS })?;
-    teams(shmem, report, if full { TEAMS_FULL } else { TEAMS })?;
+pub(crate) fn all(shmem: &Shmem, report: &Report, extent: Extent) -> Result<()> {
+    back_to_back(shmem, report, extent.pick(70, 2_000, 100_000))?;
+    teams(shmem, report, extent.pick(4, 50, 1_000))?;
     from_blocks(shmem, report)?;
     from_streams(shmem, report)
 }

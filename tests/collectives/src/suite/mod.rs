@@ -16,7 +16,7 @@ mod covering;
 mod expected;
 mod long;
 
-use axes::{PES, Row};
+use axes::{Extent, PES, Row};
 use oxshmem::{Config, Result, Shmem};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,11 +48,12 @@ impl Report {
 }
 
 /// Runs the suite with the numbers of PEs in the arguments (default 1, 2, 3, 4, 5 and 8); with `OXSHMEM_TEST_FULL` every row
-/// there is.
+/// there is. Under the checker (`OXSHMEM_CHECK=1`) a part of the rows, which the seed chooses, so that all are run by so many
+/// seeds as it is a part.
 pub fn main() -> ExitCode {
     let numbers: Vec<u32> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
     let numbers = if numbers.is_empty() { PES.to_vec() } else { numbers };
-    let full = std::env::var_os("OXSHMEM_TEST_FULL").is_some();
+    let extent = Extent::from_env();
     let report = Report::default();
     let covering = covering::rows();
     println!("covering array: {} rows, {} pairs of values of two axes", covering.rows.len(), covering.pairs);
@@ -65,10 +66,11 @@ pub fn main() -> ExitCode {
             // Of another number of PEs every row.
             rows = covering.rows.clone();
         }
-        rows.extend(axes::product(n, full));
+        rows.extend(axes::product(n, extent));
+        rows = extent.of(rows);
         let (start, before) = (Instant::now(), report.passed.load(Ordering::Relaxed));
         let result = Config::from_env()
-            .and_then(|config| config.pes(n).run(|shmem| all(&shmem, &rows, &report, full)));
+            .and_then(|config| config.pes(n).run(|shmem| all(&shmem, &rows, &report, extent)));
         if let Err(error) = result {
             report.fail(format!("{n} PEs: {error}"));
         }
@@ -83,7 +85,7 @@ pub fn main() -> ExitCode {
     if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn all(shmem: &Shmem, rows: &[Row], report: &Report, full: bool) -> Result<()> {
+fn all(shmem: &Shmem, rows: &[Row], report: &Report, extent: Extent) -> Result<()> {
     if shmem.my_pe() == 0 {
         println!("device: {}", shmem.device_name());
     }
@@ -91,7 +93,7 @@ fn all(shmem: &Shmem, rows: &[Row], report: &Report, full: bool) -> Result<()> {
     for row in rows {
         bench.run(row)?;
     }
-    bench.operators()?;
+    bench.operators(extent)?;
     bench.end()?;
-    long::all(shmem, report, full)
+    long::all(shmem, report, extent)
 }

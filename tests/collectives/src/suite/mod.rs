@@ -23,6 +23,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+/// Hardware queues for the streams of a GPU, unless the environment says how many: with fewer, PEs that share a GPU would hold
+/// each other's streams back (CUDA C++ Programming Guide, environment variables).
+const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+
 /// What was checked, and what was wrong.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -50,6 +54,10 @@ impl Report {
 /// Runs the suite with the numbers of PEs in the arguments (default 1, 2, 3, 4, 5 and 8); with `OXSHMEM_TEST_FULL` every row
 /// there is.
 pub fn main() -> ExitCode {
+    if std::env::var_os(CONNECTIONS).is_none() {
+        // SAFETY: the program has no other thread yet.
+        unsafe { std::env::set_var(CONNECTIONS, "32") };
+    }
     let numbers: Vec<u32> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
     let numbers = if numbers.is_empty() { PES.to_vec() } else { numbers };
     let full = std::env::var_os("OXSHMEM_TEST_FULL").is_some();

@@ -42,6 +42,7 @@ pub struct Builder {
     archs: Vec<String>,
     debug: bool,
     trace: bool,
+    on_demand: bool,
     copy_to: Option<PathBuf>,
     flags: Vec<String>,
     features: Option<Vec<String>>,
@@ -112,6 +113,7 @@ impl Builder {
             archs: Vec::new(),
             debug: false,
             trace: false,
+            on_demand: false,
             copy_to: None,
             flags: Vec::new(),
             features: None,
@@ -149,6 +151,16 @@ impl Builder {
     /// are.
     pub fn trace(mut self) -> Self {
         self.trace = true;
+        self
+    }
+
+    /// Has the package's kernels loaded when the first of them is launched, all at once, instead of at a job's start: a program
+    /// that launches none does not pay for them. That launch then takes what the driver needs to compile them, seconds where
+    /// it has not done so before, and may wait until the kernels that its GPU runs are over (CUDA Programming Guide, Lazy
+    /// Loading, Potential Hazards): a kernel that runs must not wait for the first launch of these. `OXSHMEM_LOADING=at-start`
+    /// loads them at the start all the same.
+    pub fn on_demand(mut self) -> Self {
+        self.on_demand = true;
         self
     }
 
@@ -231,7 +243,7 @@ impl Builder {
                 for warning in &built.warnings {
                     println!("cargo::warning={warning}");
                 }
-                embed::write(&out, &built)?;
+                embed::write(&out, &built, self.on_demand)?;
                 Ok(Some(built))
             }
             Err(Error::NoToolchain) => {

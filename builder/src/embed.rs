@@ -1,24 +1,34 @@
 //! The Rust file that carries the PTX into the host program.
 //!
 //! It is one expression of type `Module`, included by `oxshmem_device::kernels!()` where the names `Module`, `Image` and
-//! `KernelInfo` are in scope. PTX files lie beside it and are included by absolute path.
+//! `KernelInfo` are in scope. The packed PTX lies beside the plain PTX and is included by absolute path.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::Built;
 use crate::error::Error;
+use crate::pack::pack;
+use crate::{Built, Image};
 
 /// The file's name in `OUT_DIR`.
 pub const FILE: &str = "oxshmem_kernels.rs";
 
-/// Writes the file for a finished build.
+/// Writes the file for a finished build, and its packed PTX. With `on_demand` the kernels are loaded when one is launched.
 ///
 /// # Errors
-/// [`Error::Io`] if it cannot be written.
-pub(crate) fn write(folder: &Path, built: &Built) -> Result<(), Error> {
-    put(folder, &present(built))
+/// [`Error::Io`] if one cannot be written.
+pub(crate) fn write(folder: &Path, built: &Built, on_demand: bool) -> Result<(), Error> {
+    for image in built.images.iter().chain(&built.traced) {
+        let path = packed(image);
+        fs::write(&path, pack(&image.arch, &image.ptx)).map_err(|e| Error::io("write", path, e))?;
+    }
+    put(folder, &present(built, on_demand))
+}
+
+/// Where the packed PTX of an image goes.
+fn packed(image: &Image) -> PathBuf {
+    image.path.with_extension("ptx.packed")
 }
 
 /// Writes the file for a build without PTX; `why` reaches whoever launches on a GPU.
@@ -36,11 +46,11 @@ fn put(folder: &Path, text: &str) -> Result<(), Error> {
 
 fn missing(package: &str, why: &str) -> String {
     format!(
-        "Module {{ package: {package:?}, images: &[], traced: &[], kernels: &[], missing: Some({why:?}), toolchain: \"none\" }}\n"
+        "Module {{ package: {package:?}, images: &[], traced: &[], kernels: &[], on_demand: false, missing: Some({why:?}), toolchain: \"none\" }}\n"
     )
 }
 
-fn present(built: &Built) -> String {
+fn present(built: &Built, on_demand: bool) -> String {
     let mut text = format!("Module {{\n    package: {:?},\n", built.package);
     for (name, images) in [("images", &built.images), ("traced", &built.traced)] {
         // Writing to a String cannot fail.
@@ -48,10 +58,10 @@ fn present(built: &Built) -> String {
         for image in images {
             let _ = writeln!(
                 text,
-                "        Image {{ arch: {:?}, ptx_version: {:?}, ptx: include_str!({:?}) }},",
+                "        Image {{ arch: {:?}, ptx_version: {:?}, ptx: include_bytes!({:?}) }},",
                 image.arch.name(),
                 image.arch.ptx_version(),
-                image.path
+                packed(image)
             );
         }
         text.push_str("    ],\n");
@@ -73,7 +83,11 @@ fn present(built: &Built) -> String {
             );
         }
     }
-    let _ = write!(text, "    ],\n    missing: None,\n    toolchain: {:?},\n}}\n", built.toolchain);
+    let _ = write!(
+        text,
+        "    ],\n    on_demand: {on_demand},\n    missing: None,\n    toolchain: {:?},\n}}\n",
+        built.toolchain
+    );
     text
 }
 
@@ -112,11 +126,12 @@ mod tests {
             inputs: Vec::new(),
             warnings: Vec::new(),
         };
-        let text = present(&built);
+        let text = present(&built, true);
         for part in [
-            "Image { arch: \"sm_80\", ptx_version: (8, 4), ptx: include_str!(\"/t/ring.sm_80.ptx\") }",
-            "traced: &[\n        Image { arch: \"sm_80\", ptx_version: (8, 4), ptx: include_str!(\"/t/ring.sm_80.traced.ptx\") }",
+            "Image { arch: \"sm_80\", ptx_version: (8, 4), ptx: include_bytes!(\"/t/ring.sm_80.ptx.packed\") }",
+            "traced: &[\n        Image { arch: \"sm_80\", ptx_version: (8, 4), ptx: include_bytes!(\"/t/ring.sm_80.traced.ptx.packed\") }",
             "symbol: \"ring__shift\", arch: \"sm_80\", registers: Some(24), spill_bytes: Some(8), local_bytes: Some(0)",
+            "on_demand: true",
             "missing: None",
         ] {
             assert!(text.contains(part), "{part} in {text}");

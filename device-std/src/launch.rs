@@ -227,6 +227,8 @@ pub struct Module {
     pub traced: &'static [Image],
     /// Every kernel of every image.
     pub kernels: &'static [KernelInfo],
+    /// Whether a GPU gets the kernels when the first of them is launched, and not at the start.
+    pub on_demand: bool,
     /// Why there is no image, and how to get one.
     pub missing: Option<&'static str>,
     /// The compiler that made the images.
@@ -240,8 +242,20 @@ pub struct Image {
     pub arch: &'static str,
     /// The PTX ISA version, major and minor.
     pub ptx_version: (u32, u32),
-    /// The text.
-    pub ptx: &'static str,
+    /// The text, as the builder packs it: see [`text`](Self::text).
+    pub ptx: &'static [u8],
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Image {
+    /// The PTX text, unpacked; `None` if `ptx` is nothing that this version's builder has written.
+    pub fn text(&self) -> Option<String> {
+        let packed = self.ptx.strip_prefix(b"oxshmem PTX ")?;
+        let (line, stream) = packed.split_at(packed.iter().position(|&byte| byte == b'\n')?);
+        let length = str::from_utf8(line).ok()?.strip_prefix(self.arch)?.trim_start().parse().ok()?;
+        let text = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(&stream[1..], length).ok()?;
+        String::from_utf8(text).ok().filter(|text| text.len() == length)
+    }
 }
 
 /// What is known about a kernel in an image. The numbers are there where `ptxas` was when the image was built.
@@ -313,4 +327,29 @@ macro_rules! kernels {
             static REGISTERED: Registered = Registered(Some(&MODULE));
         };
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Image;
+
+    #[test]
+    fn an_image_is_unpacked_or_refused() {
+        let stream = miniz_oxide::deflate::compress_to_vec_zlib(b"ret;", 6);
+        let text = |line: &str, stream: &[u8]| {
+            let ptx = [line.as_bytes(), stream].concat().leak();
+            Image { arch: "sm_90", ptx_version: (8, 6), ptx }.text()
+        };
+        assert_eq!(text("oxshmem PTX sm_90 4\n", &stream).as_deref(), Some("ret;"));
+        for line in [
+            "",
+            "oxshmem PTX sm_90 4",
+            "oxshmem PTX sm_80 4\n",
+            "oxshmem PTX sm_90 3\n",
+            "oxshmem PTX sm_90 5\n",
+        ] {
+            assert_eq!(text(line, &stream), None, "{line}");
+        }
+        assert_eq!(text("oxshmem PTX sm_90 4\n", &stream[..5]), None);
+    }
 }

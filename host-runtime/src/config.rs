@@ -49,6 +49,18 @@ pub enum Handles {
     Fabric,
 }
 
+/// When a GPU gets kernels whose package says that they are for whoever asks for them (`oxshmem_builder::Builder::on_demand`):
+/// of oxshmem's own those of the host's collective operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Loading {
+    /// When the first of the package's kernels is launched. This may take seconds, and may wait until the kernels that the
+    /// GPU runs are over.
+    #[default]
+    OnDemand,
+    /// At the start, with all other kernels: for a program whose kernels wait for what such a launch brings.
+    AtStart,
+}
+
 /// Over what the processes of a job meet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rendezvous {
@@ -93,6 +105,7 @@ pub struct Config {
     pub(crate) interface: Option<(String, Family)>,
     pub(crate) join_deadline: Duration,
     pub(crate) handles: Handles,
+    pub(crate) loading: Loading,
     pub(crate) device: DeviceChoice,
     pub(crate) path: Path,
     pub(crate) deadline: Duration,
@@ -122,6 +135,7 @@ impl Default for Config {
             interface: None,
             join_deadline: Duration::from_secs(120),
             handles: Handles::Descriptors,
+            loading: Loading::OnDemand,
             device: DeviceChoice::Auto,
             path: Path::P2p,
             deadline: Duration::from_secs(30),
@@ -171,6 +185,12 @@ impl Config {
     /// How heap memory is named to other processes. Without effect on emulated GPUs.
     pub fn handles(mut self, handles: Handles) -> Self {
         self.handles = handles;
+        self
+    }
+
+    /// When a GPU gets the kernels that are loaded on demand. Without effect on emulated GPUs.
+    pub fn loading(mut self, loading: Loading) -> Self {
+        self.loading = loading;
         self
     }
 

@@ -150,7 +150,7 @@ pub use arrays::dlpack;
 pub use arrays::element::ArrayElement;
 pub use bootstrap::{BadUniqueId, UniqueId};
 pub use collective::{Combined, Operator, Parts, TeamChannel, Tuning};
-pub use config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
+pub use config::{Config, DeviceChoice, Family, Handles, Loading, Path, Rendezvous};
 pub use error::{
     BadCollective, BadStride, Error, HostMemory, Registration, Result, TraceError, Unregistrable,
 };

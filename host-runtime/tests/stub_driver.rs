@@ -7,7 +7,7 @@ mod common;
 
 use common::stub::{ends_with, folder, processes, run_child};
 use common::*;
-use oxshmem::{Config, DeviceChoice, Handles, LaunchConfig};
+use oxshmem::{Config, DeviceChoice, Handles, LaunchConfig, Loading};
 use oxshmem_device::abi::ContextAbi;
 use oxshmem_device::launch::{
     Image, Kernel, KernelInfo, Launcher, Module, ParamVisitor, Registered, modules,
@@ -23,8 +23,8 @@ const fn info(symbol: &'static str, arch: &'static str) -> KernelInfo {
 static LOADABLE: Module = Module {
     package: "stub-driver",
     images: &[
-        Image { arch: "sm_80", ptx_version: (8, 4), ptx: "stub_driver__touch stub_driver__wait_for" },
-        Image { arch: "sm_90", ptx_version: (8, 6), ptx: "stub_driver__touch stub_driver__wait_for sm_90" },
+        image!("sm_80", (8, 4), "stub_driver__touch stub_driver__wait_for"),
+        image!("sm_90", (8, 6), "stub_driver__touch stub_driver__wait_for sm_90"),
     ],
     traced: &[],
     kernels: &[
@@ -34,6 +34,7 @@ static LOADABLE: Module = Module {
         info(<wait_for as Kernel>::SYMBOL, "sm_90"),
         info(<panics as Kernel>::SYMBOL, "sm_90"),
     ],
+    on_demand: false,
     missing: None,
     toolchain: "",
 };
@@ -42,21 +43,48 @@ static NOT_BUILT: Module = Module {
     images: &[],
     traced: &[],
     kernels: &[],
+    on_demand: false,
     missing: Some("no device toolchain was found: run `rustup component add rust-src`"),
     toolchain: "",
 };
 static TOO_NEW: Module = Module {
     package: "too-new",
-    images: &[Image { arch: "sm_120", ptx_version: (8, 7), ptx: "too_new__kernel" }],
+    images: &[image!("sm_120", (8, 7), "too_new__kernel")],
     traced: &[],
     kernels: &[info("too_new__kernel", "sm_120")],
+    on_demand: false,
+    missing: None,
+    toolchain: "",
+};
+/// Loaded when one of its two kernels is launched.
+static RARE: Module = Module {
+    package: "rare",
+    images: &[image!("sm_90", (8, 6), "rare__one rare__two")],
+    traced: &[],
+    kernels: &[info("rare__one", "sm_90"), info("rare__two", "sm_90")],
+    on_demand: true,
+    missing: None,
+    toolchain: "",
+};
+/// What no builder of this version has written.
+static DAMAGED: Module = Module {
+    package: "damaged",
+    images: &[Image { arch: "sm_90", ptx_version: (8, 6), ptx: b"damaged__kernel" }],
+    traced: &[],
+    kernels: &[info("damaged__kernel", "sm_90")],
+    on_demand: true,
     missing: None,
     toolchain: "",
 };
 #[used]
-#[unsafe(link_section = "oxshmem_modules_4")]
-static REGISTERED: [Registered; 3] =
-    [Registered(Some(&LOADABLE)), Registered(Some(&NOT_BUILT)), Registered(Some(&TOO_NEW))];
+#[unsafe(link_section = "oxshmem_modules_5")]
+static REGISTERED: [Registered; 5] = [
+    Registered(Some(&LOADABLE)),
+    Registered(Some(&NOT_BUILT)),
+    Registered(Some(&TOO_NEW)),
+    Registered(Some(&RARE)),
+    Registered(Some(&DAMAGED)),
+];
 
 macro_rules! bare_kernel {
     ($name:ident $symbol:literal) => {
@@ -74,6 +102,9 @@ macro_rules! bare_kernel {
 }
 bare_kernel!(NotBuilt "not_built__kernel");
 bare_kernel!(TooNew "too_new__kernel");
+bare_kernel!(RareOne "rare__one");
+bare_kernel!(RareTwo "rare__two");
+bare_kernel!(Damaged "damaged__kernel");
 
 /// What the child does. Prints the device, or the error.
 #[test]
@@ -83,6 +114,9 @@ fn child() {
     let device =
         if std::env::var_os("CHILD_AUTO").is_some() { DeviceChoice::Auto } else { DeviceChoice::Cuda };
     let mut config = Config::default().pes(pes).device(device).deadline(Duration::from_secs(3));
+    if std::env::var_os("CHILD_AT_START").is_some() {
+        config = config.loading(Loading::AtStart);
+    }
     if std::env::var_os("RANK").is_some() {
         config = Config::from_env().unwrap().device(device);
     }
@@ -107,6 +141,16 @@ fn child() {
             "not in the image" => panics::launch(&shmem, ONE, 0)?,
             "not built" => shmem.launch_kernel::<NotBuilt>(None, ONE, ())?,
             "too new" => shmem.launch_kernel::<TooNew>(None, ONE, ())?,
+            "damaged" => shmem.launch_kernel::<Damaged>(None, ONE, ())?,
+            "on demand" => {
+                touch::launch(&shmem, ONE, &v)?;
+                shmem.launch_kernel::<RareOne>(None, ONE, ())?;
+                shmem.launch_kernel::<RareTwo>(None, ONE, ())?;
+            }
+            "on demand, recorded" => {
+                let stream = shmem.stream()?;
+                stream.capture(|| shmem.launch_kernel::<RareTwo>(Some(&stream), ONE, ()))?;
+            }
             "grows" => {
                 // The heap grows twice, and the memory of the first part stays what it was.
                 let large = shmem.alloc_from_fn(3 << 20, |i| i as u32 ^ shmem.my_pe())?;
@@ -422,24 +466,85 @@ fn a_kernel_that_never_ends_does_not_hang_the_run() {
     ends_with(&[("CHILD_CASE", "stuck"), ("CHILD_PES", "2"), ("STUB_STUCK", "1")], &["PE 1 gives up"]);
 }
 
-#[test]
-fn every_function_is_loaded_before_the_first_launch_and_nothing_uses_the_default_stream() {
+/// What the stub has written of a child with this environment: the first word of each line.
+fn traced(environment: &[(&str, &str)]) -> Vec<String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let trace = folder("trace").join(format!("{}", COUNT.fetch_add(1, Ordering::Relaxed)));
-    let path = trace.to_str().unwrap();
-    ends_with(&[("CHILD_CASE", "wait"), ("STUB_TRACE", path)], &["ok"]);
+    let environment = [environment, &[("STUB_TRACE", trace.to_str().unwrap())]].concat();
+    ends_with(&environment, &["ok"]);
     let text = std::fs::read_to_string(&trace).unwrap();
-    let events: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
-    let first_copy = events.iter().position(|&event| event == "copy").unwrap();
-    let loads = events[..first_copy].iter().filter(|&&event| event == "load").count();
-    // The stub's GPU takes the images for sm_90; it finds what their text names.
-    let images =
-        || modules().flat_map(|m| m.images.iter().filter(|i| i.arch == "sm_90").map(move |i| (m, i)));
-    let kernels = |(module, image): (&Module, &Image)| {
-        let named = |kernel: &&KernelInfo| kernel.arch == image.arch && image.ptx.contains(kernel.symbol);
-        module.kernels.iter().filter(named).count()
+    text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+fn count(events: &[String], event: &str) -> usize {
+    events.iter().filter(|&other| other == event).count()
+}
+
+/// The images of the program that the stub's GPU takes, and of how many of their kernels it finds the names in the text.
+fn images_and_kernels(loaded: impl Fn(&Module) -> bool) -> (usize, usize) {
+    let of = |module: &Module| {
+        let texts = module.images.iter().filter(|image| image.arch == "sm_90").filter_map(Image::text);
+        let texts: Vec<String> = texts.collect();
+        let named = |kernel: &&KernelInfo| {
+            kernel.arch == "sm_90" && texts.iter().any(|text| text.contains(kernel.symbol))
+        };
+        (texts.len(), module.kernels.iter().filter(named).count())
     };
-    assert_eq!(loads, images().map(kernels).sum::<usize>(), "{text}");
-    assert_eq!(events.iter().filter(|&&event| event == "module").count(), images().count(), "{text}");
-    assert_eq!(events.iter().filter(|&&event| event == "cooperative").count(), 1, "{text}");
+    modules().filter(|module| loaded(module)).map(of).fold((0, 0), |(a, b), (c, d)| (a + c, b + d))
+}
+
+#[test]
+fn every_function_is_loaded_before_the_first_launch_and_nothing_uses_the_default_stream() {
+    let events = traced(&[("CHILD_CASE", "wait")]);
+    let first_copy = events.iter().position(|event| event == "copy").unwrap();
+    let (images, kernels) = images_and_kernels(|module| !module.on_demand);
+    assert_eq!(count(&events[..first_copy], "load"), kernels, "{events:?}");
+    assert_eq!(count(&events, "module"), images, "{events:?}");
+    assert_eq!(count(&events, "cooperative"), 1, "{events:?}");
+}
+
+#[test]
+fn a_module_on_demand_is_loaded_once_by_the_first_launch_of_any_of_its_kernels() {
+    let (images, kernels) = images_and_kernels(|module| !module.on_demand);
+    for pes in ["1", "3"] {
+        let events = traced(&[("CHILD_CASE", "on demand"), ("CHILD_PES", pes)]);
+        assert_eq!(
+            (count(&events, "module"), count(&events, "load")),
+            (images + 1, kernels + 2),
+            "{events:?}"
+        );
+        let last_load = events.iter().rposition(|event| event == "load").unwrap();
+        // Not before a kernel of those that are there from the start.
+        assert!(events[..last_load].iter().any(|event| event == "launch"), "{events:?}");
+    }
+    // Each GPU has it once.
+    let events = traced(&[("CHILD_CASE", "on demand"), ("CHILD_PES", "4"), ("STUB_DEVICES", "2")]);
+    assert_eq!(count(&events, "module"), 2 * (images + 1), "{events:?}");
+}
+
+#[test]
+fn a_module_on_demand_is_loaded_at_the_start_for_who_wants_that() {
+    let (_, kernels) = images_and_kernels(|_| true);
+    let events = traced(&[("CHILD_CASE", "on demand"), ("CHILD_AT_START", "1")]);
+    let first_copy = events.iter().position(|event| event == "copy").unwrap();
+    assert_eq!(
+        (count(&events[..first_copy], "load"), count(&events, "load")),
+        (kernels, kernels),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn a_module_on_demand_is_loaded_while_a_stream_records() {
+    let events = traced(&[("CHILD_CASE", "on demand, recorded")]);
+    let at = |event: &str| events.iter().rposition(|other| other == event).unwrap();
+    assert!(at("begin") < at("module") && at("module") < at("end"), "{events:?}");
+}
+
+#[test]
+fn an_image_that_cannot_be_unpacked() {
+    let parts = ["rejected the PTX of damaged for sm_90 (not PTX)", "build again"];
+    ends_with(&[("CHILD_CASE", "damaged")], &parts);
+    // It is an error of that kernel alone.
+    ends_with(&[("CHILD_CASE", "touch"), ("CHILD_AT_START", "1")], &["ok"]);
 }

@@ -3,7 +3,7 @@
 //!
 //! The host has checked every handle, length and PE before it launches one. Data comes as bytes, whatever its type: one
 //! kernel serves all of them, and copies 16 bytes at a time at any alignment. Each kernel is one block, what is too large
-//! for that goes through the copy engine; but collective operations take as many blocks as they are worth.
+//! for that goes through the copy engine. Collective operations of teams are in `oxshmem-stream-collectives`.
 //!
 //! | module | kernels |
 //! |---|---|
@@ -11,13 +11,11 @@
 //! | [`signal`] | signals, and waits for them and for words of atomics |
 //! | [`atomic`] | atomics on one word |
 //! | [`strided`] | iput, iget |
-//! | [`collective`] | collective operations of teams |
 //! | [`order`] | quiet, and barriers of all PEs and of teams |
 //! | [`clock`] | the device's time, for timelines |
 
 pub mod atomic;
 pub mod clock;
-pub mod collective;
 pub mod order;
 pub mod rma;
 pub mod signal;

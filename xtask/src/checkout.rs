@@ -33,8 +33,7 @@ pub struct Package {
     pub name: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// Whether its build script compiles kernels: it has `oxshmem-builder` as a build dependency, and does not say in
-    /// `package.metadata.oxshmem` that they are `emulated-only`.
+    /// Whether its build script compiles kernels: it has `oxshmem-builder` as a build dependency.
     pub has_kernels: bool,
 }
 
@@ -183,7 +182,6 @@ fn package(value: &Value) -> Result<Package> {
     let folder = manifest.parent().context("a manifest without a folder")?.to_owned();
     let is_builder =
         |dependency: &Value| dependency["name"] == "oxshmem-builder" && dependency["kind"] == "build";
-    let emulated_only = value["metadata"]["oxshmem"]["emulated-only"] == true;
-    let has_kernels = array(&value["dependencies"]).iter().any(is_builder) && !emulated_only;
+    let has_kernels = array(&value["dependencies"]).iter().any(is_builder);
     Ok(Package { name: text("name")?.to_owned(), folder, has_kernels })
 }

@@ -9,6 +9,7 @@ pub const PROGRAMS: &[&str] = &[
     "ring-shift",
     "jacobi",
     "conformance",
+    "collectives",
     "litmus",
     "bounded-wait",
     "streams",
@@ -235,6 +236,20 @@ pub fn examples(device: Device, pes: &[u32]) -> Vec<Step> {
     steps
 }
 
+/// The suite of collective operations. Emulated it is a suite of its own.
+fn collectives(device: Device) -> Vec<Step> {
+    let step = |pes: u32, gpus| Step {
+        gpus,
+        limit: Duration::from_secs(900),
+        ..Step::new("collectives", &[u64::from(pes)], pes, Reads::Nothing)
+    };
+    match device {
+        // Each PE has up to nine streams, and a GPU 32 hardware queues.
+        Device::Cuda => vec![step(1, 1), step(2, 1), step(3, 1), step(4, 2), step(5, 2), step(8, 4)],
+        Device::Emulated => Vec::new(),
+    }
+}
+
 /// The test of a bundle.
 pub fn test(machine: &Machine) -> Vec<Step> {
     let conformance = [1, 2, 3, 4, 8].map(|pes| Step {
@@ -251,6 +266,7 @@ pub fn test(machine: &Machine) -> Vec<Step> {
     });
     let waits = [1, 2, 8].map(|pes| Step::new("bounded-wait", &[2], pes, Reads::Nothing));
     let mut steps: Vec<Step> = conformance.into_iter().chain(litmus).chain(waits).collect();
+    steps.extend(collectives(machine.device));
     steps.extend(examples(machine.device, &[1, 2, 4, 8]));
     let replays = match machine.device {
         Device::Cuda => 1000,

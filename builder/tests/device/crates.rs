@@ -234,10 +234,11 @@ pub mod launch {
         pub images: &'static [Image],
         pub traced: &'static [Image],
         pub kernels: &'static [KernelInfo],
+        pub on_demand: bool,
         pub missing: Option<&'static str>,
         pub toolchain: &'static str,
     }
-    pub struct Image { pub arch: &'static str, pub ptx_version: (u32, u32), pub ptx: &'static str }
+    pub struct Image { pub arch: &'static str, pub ptx_version: (u32, u32), pub ptx: &'static [u8] }
     pub struct KernelInfo {
         pub symbol: &'static str,
         pub arch: &'static str,
@@ -257,8 +258,11 @@ pub mod launch {
 const SINGLE_MAIN: &str = r#"
 fn main() {
     let m = &single::launch::MODULE;
-    let entries: usize = m.images.iter().map(|image| image.ptx.matches(".entry single(").count()).sum();
-    assert_eq!(entries, m.images.len());
+    for image in m.images {
+        let start = format!("oxshmem PTX {} ", image.arch);
+        assert!(image.ptx.starts_with(start.as_bytes()), "{}", image.arch);
+    }
+    assert!(!m.on_demand);
     let single = m.kernels.iter().filter(|k| k.symbol == "single").count();
     println!("{}: {} images, {single} kernels, missing {:?}", m.package, m.images.len(), m.missing);
     println!("{} threads, {}", hostonly::threads(), m.toolchain);

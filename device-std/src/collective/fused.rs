@@ -10,6 +10,7 @@ use crate::arch::{V16, Word};
 use crate::context::MayWait;
 use crate::copy::{self, GlobalSpace, bits, value};
 use crate::scope::Scope;
+use core::marker::PhantomData;
 
 /// A range of elements, at the same place on every PE.
 #[derive(Clone, Copy)]
@@ -66,8 +67,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let load = |from: u64| unsafe { bits(copy::load::<GlobalSpace, T>(from + at)) };
         // SAFETY: as above.
         let store = |to: u64, word| unsafe { copy::store::<GlobalSpace, T>(to + at, value(word)) };
-        let next = |sum, word| op.next(sum, word);
-        self.pass(form, range, (load, store), (T::first, next, T::word), op.identity());
+        self.pass(form, range, (load, store), By::<T, O, 0>(op, PhantomData));
     }
 
     /// A word.
@@ -77,9 +77,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let load = |from: u64| unsafe { V16::load_global(from + at) };
         // SAFETY: as above.
         let store = |to: u64, word| unsafe { V16::store_global(to + at, word) };
-        let next = |sums, words| next::<T, O>(op, sums, words);
-        let identity = V16(op.identity(), op.identity());
-        self.pass(form, range, (load, store), (first::<T>, next, word::<T>), identity);
+        self.pass(form, range, (load, store), By::<T, O, 1>(op, PhantomData));
     }
 
     /// Four words, of which all loads from a PE are under way together.
@@ -98,53 +96,44 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             V16::store_global(to + at + 2 * step, c);
             V16::store_global(to + at + 3 * step, d);
         };
-        let begin = |Four(a, b, c, d)| Four(first::<T>(a), first::<T>(b), first::<T>(c), first::<T>(d));
-        let next = |sums: Four<Sums<T>>, words: Four<V16>| {
-            let (a, b) = (next::<T, O>(op, sums.0, words.0), next::<T, O>(op, sums.1, words.1));
-            Four(a, b, next::<T, O>(op, sums.2, words.2), next::<T, O>(op, sums.3, words.3))
-        };
-        let end = |Four(a, b, c, d)| Four(word::<T>(a), word::<T>(b), word::<T>(c), word::<T>(d));
-        let identity = V16(op.identity(), op.identity());
-        let identity = Four(identity, identity, identity, identity);
-        self.pass(form, range, (load, store), (begin, next, end), identity);
+        self.pass(form, range, (load, store), By::<T, O, 4>(op, PhantomData));
     }
 
     /// Combines what `load` gives of each PE's source, in their order, and has `store` write it to the targets of those that get
     /// it.
     #[inline(always)]
-    fn pass<V: Copy, U: Copy>(
+    fn pass<B: Combine>(
         self,
         form: Form,
         range: Range,
-        (load, store): (impl Fn(u64) -> V, impl Fn(u64, V)),
-        (first, next, word): (impl Fn(V) -> U, impl Fn(U, V) -> U, impl Fn(U) -> V),
-        identity: V,
+        (load, store): (impl Fn(u64) -> B::Value, impl Fn(u64, B::Value)),
+        by: B,
     ) {
         let load = |pe| load(self.heap(pe) + range.source);
         let store = |pe, word| store(self.heap(pe) + range.target, word);
-        let mut sum = first(load(0));
+        let mut sum = B::first(load(0));
         match form {
-            Form::Scan => store(0, word(sum)),
-            Form::Exscan => store(0, identity),
+            Form::Scan => store(0, B::word(sum)),
+            Form::Exscan => store(0, by.identity()),
             _ => {}
         }
         let mut pe = 1;
         while pe < self.n {
             let of = load(pe);
             if form == Form::Exscan {
-                store(pe, word(sum));
+                store(pe, B::word(sum));
             }
-            sum = next(sum, of);
+            sum = by.next(sum, of);
             if form == Form::Scan {
-                store(pe, word(sum));
+                store(pe, B::word(sum));
             }
             pe += 1;
         }
         match form {
             Form::Scan | Form::Exscan => {}
-            Form::ReduceScatter | Form::ReduceTo => store(range.one, word(sum)),
+            Form::ReduceScatter | Form::ReduceTo => store(range.one, B::word(sum)),
             Form::Reduce => {
-                let (word, mut i) = (word(sum), 0);
+                let (word, mut i) = (B::word(sum), 0);
                 while i < self.n {
                     store(self.after(i), word);
                     i += 1;
@@ -154,20 +143,102 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     }
 }
 
-/// The sums of a word of 16 bytes.
-type Sums<T> = (<T as Element>::Sum, <T as Element>::Sum);
-
-#[inline(always)]
-fn first<T: Element>(V16(low, high): V16) -> Sums<T> {
-    (T::first(low), T::first(high))
+/// How values are combined that are loaded at once. No closures: a kernel with several reductions would call them, with what
+/// they combine in local memory.
+trait Combine: Copy {
+    /// What is loaded and stored.
+    type Value: Copy;
+    /// What it is accumulated in.
+    type Sum: Copy;
+    /// Of the first PE's value.
+    fn first(value: Self::Value) -> Self::Sum;
+    /// With the next one's.
+    fn next(self, sum: Self::Sum, value: Self::Value) -> Self::Sum;
+    /// The result.
+    fn word(sum: Self::Sum) -> Self::Value;
+    /// What changes nothing.
+    fn identity(self) -> Self::Value;
 }
 
-#[inline(always)]
-fn next<T: Element, O: Reduction<T>>(op: O, sums: Sums<T>, V16(low, high): V16) -> Sums<T> {
-    (op.next(sums.0, low), op.next(sums.1, high))
+/// By an operator, of this many words of 16 bytes; of one element, if that is 0.
+#[derive(Clone, Copy)]
+struct By<T, O, const WORDS: u32>(O, PhantomData<T>);
+
+impl<T: Element, O: Reduction<T>> Combine for By<T, O, 0> {
+    type Value = u64;
+    type Sum = T::Sum;
+    #[inline(always)]
+    fn first(value: u64) -> T::Sum {
+        T::first(value)
+    }
+    #[inline(always)]
+    fn next(self, sum: T::Sum, value: u64) -> T::Sum {
+        self.0.next(sum, value)
+    }
+    #[inline(always)]
+    fn word(sum: T::Sum) -> u64 {
+        T::word(sum)
+    }
+    #[inline(always)]
+    fn identity(self) -> u64 {
+        self.0.identity()
+    }
 }
 
-#[inline(always)]
-fn word<T: Element>((low, high): Sums<T>) -> V16 {
-    V16(T::word(low), T::word(high))
+impl<T: Element, O: Reduction<T>> Combine for By<T, O, 1> {
+    type Value = V16;
+    type Sum = (T::Sum, T::Sum);
+    #[inline(always)]
+    fn first(V16(low, high): V16) -> Self::Sum {
+        (T::first(low), T::first(high))
+    }
+    #[inline(always)]
+    fn next(self, sum: Self::Sum, V16(low, high): V16) -> Self::Sum {
+        (self.0.next(sum.0, low), self.0.next(sum.1, high))
+    }
+    #[inline(always)]
+    fn word((low, high): Self::Sum) -> V16 {
+        V16(T::word(low), T::word(high))
+    }
+    #[inline(always)]
+    fn identity(self) -> V16 {
+        V16(self.0.identity(), self.0.identity())
+    }
+}
+
+/// One word.
+type OneWord<T, O> = By<T, O, 1>;
+
+impl<T: Element, O: Reduction<T>> Combine for By<T, O, 4> {
+    type Value = Four<V16>;
+    type Sum = Four<(T::Sum, T::Sum)>;
+    #[inline(always)]
+    fn first(Four(a, b, c, d): Four<V16>) -> Self::Sum {
+        Four(
+            OneWord::<T, O>::first(a),
+            OneWord::<T, O>::first(b),
+            OneWord::<T, O>::first(c),
+            OneWord::<T, O>::first(d),
+        )
+    }
+    #[inline(always)]
+    fn next(self, sum: Self::Sum, value: Four<V16>) -> Self::Sum {
+        let one: OneWord<T, O> = By(self.0, PhantomData);
+        let (a, b) = (one.next(sum.0, value.0), one.next(sum.1, value.1));
+        Four(a, b, one.next(sum.2, value.2), one.next(sum.3, value.3))
+    }
+    #[inline(always)]
+    fn word(Four(a, b, c, d): Self::Sum) -> Four<V16> {
+        Four(
+            OneWord::<T, O>::word(a),
+            OneWord::<T, O>::word(b),
+            OneWord::<T, O>::word(c),
+            OneWord::<T, O>::word(d),
+        )
+    }
+    #[inline(always)]
+    fn identity(self) -> Four<V16> {
+        let one = By::<T, O, 1>(self.0, PhantomData).identity();
+        Four(one, one, one, one)
+    }
 }

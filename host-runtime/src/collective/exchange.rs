@@ -6,7 +6,7 @@ use crate::memory::{OnHeap, same_length};
 use crate::shmem::Shmem;
 use crate::stream::Stream;
 use bytemuck::Pod;
-use oxshmem_stream_kernels::collective as kernels;
+use oxshmem_stream_collectives as kernels;
 
 /// # Collective operations
 ///

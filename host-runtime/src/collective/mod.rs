@@ -1,4 +1,4 @@
-//! Collective operations of a team, on streams and blocking: kernels of `oxshmem_stream_kernels::collective`, as many blocks of
+//! Collective operations of a team, on streams and blocking: kernels of `oxshmem_stream_collectives`, as many blocks of
 //! one as all PEs choose alike. The arguments are checked here, before anything is queued; the device half is the module of
 //! the same name.
 //!

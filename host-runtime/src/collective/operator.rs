@@ -7,7 +7,7 @@ use crate::error::Result;
 use bytemuck::Pod;
 use oxshmem_device::collective::{Element, FloatOp, Form, IntegerOp};
 use oxshmem_device::{And, Max, Min, Or, Prod, Sum, Xor, bf16, f16};
-use oxshmem_stream_kernels::collective as kernels;
+use oxshmem_stream_collectives as kernels;
 
 /// An operator of reductions: `Sum`, `Prod`, `Min`, `Max`, `And`, `Or`, `Xor`, or one that is chosen when the program runs,
 /// [`IntegerOp`] or [`FloatOp`].

@@ -7,7 +7,7 @@ use crate::memory::{OnHeap, Range, nowhere};
 use crate::shmem::Shmem;
 use crate::stream::Stream;
 use bytemuck::Pod;
-use oxshmem_stream_kernels::collective as kernels;
+use oxshmem_stream_collectives as kernels;
 
 /// For so many bytes blocks are taken, as nobody knows how many there are.
 const AS_FOR: u64 = 512 << 10;

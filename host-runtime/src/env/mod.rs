@@ -8,7 +8,7 @@ pub(crate) mod variables;
 pub use variables::{VARIABLES, Variable};
 
 use crate::collective::Tuning;
-use crate::config::{Config, DeviceChoice, Family, Handles, Path, Rendezvous};
+use crate::config::{Config, DeviceChoice, Family, Handles, Loading, Path, Rendezvous};
 use crate::debug;
 use crate::error::{Error, Result};
 use crate::launched::{self, Choice, Found};
@@ -22,7 +22,7 @@ use tracing_subscriber::filter::Targets;
 use variables::{
     BOOTSTRAP, CHECK, CHECK_CHOICES, CHECK_JSON, CHECK_PATIENCE, CHECK_PROFILE, CHECK_SEED, CHECK_SEEDS,
     COLLECTIVES, DEADLINE, DEBUG, DEVICE, ELSEWHERE, EMULATED_DEVICES, EMULATED_MEMORY, EMULATED_SEED,
-    HANDLES, HEAP, INTERFACE, JOIN_DEADLINE, KERNEL_LIMIT, MAX_PES, PATH, PES, RENDEZVOUS, TRACE,
+    HANDLES, HEAP, INTERFACE, JOIN_DEADLINE, KERNEL_LIMIT, LOADING, MAX_PES, PATH, PES, RENDEZVOUS, TRACE,
     TRACE_EVENTS,
 };
 
@@ -57,6 +57,7 @@ impl Config {
         environment.meet(&mut config)?;
         config.join_deadline = environment.join_deadline.unwrap_or(config.join_deadline);
         config.handles = environment.handles.unwrap_or(config.handles);
+        config.loading = environment.loading.unwrap_or(config.loading);
         config.device = environment.device.unwrap_or(config.device);
         if environment.check.asks {
             environment.check.clone().apply(&mut config)?;
@@ -93,6 +94,7 @@ pub(crate) struct Environment {
     pub(crate) interface: Option<String>,
     pub(crate) join_deadline: Option<Duration>,
     pub(crate) handles: Option<Handles>,
+    pub(crate) loading: Option<Loading>,
     pub(crate) device: Option<DeviceChoice>,
     pub(crate) path: Option<Path>,
     pub(crate) deadline: Option<Duration>,
@@ -137,6 +139,11 @@ impl Environment {
             handles: parse(&HANDLES, of(&HANDLES), |value| match value {
                 "descriptors" => Some(Handles::Descriptors),
                 "fabric" => Some(Handles::Fabric),
+                _ => None,
+            })?,
+            loading: parse(&LOADING, of(&LOADING), |value| match value {
+                "on-demand" => Some(Loading::OnDemand),
+                "at-start" => Some(Loading::AtStart),
                 _ => None,
             })?,
             device: parse(&DEVICE, of(&DEVICE), |value| match value {
@@ -324,6 +331,7 @@ mod tests {
             ("OXSHMEM_BOOTSTRAP", "mpi"),
             ("OXSHMEM_RENDEZVOUS", "tcp:localhost"),
             ("OXSHMEM_HANDLES", "both"),
+            ("OXSHMEM_LOADING", "lazy"),
             ("OXSHMEM_JOIN_DEADLINE", "0"),
             ("OXSHMEM_DEADLINE", "-1"),
             ("OXSHMEM_DEADLINE", "0"),

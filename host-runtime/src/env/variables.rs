@@ -164,6 +164,12 @@ pub(super) const HANDLES: Variable = Variable {
     default: "descriptors",
     meaning: "how the heap memory of a GPU is named to other processes: as file descriptors, or as fabric handles, which need an NVLink fabric with its IMEX service",
 };
+pub(super) const LOADING: Variable = Variable {
+    name: "OXSHMEM_LOADING",
+    values: "on-demand or at-start",
+    default: "on-demand",
+    meaning: "when a GPU gets kernels that are loaded on demand, which are those of the collective operations of hosts and streams and of packages that say so: when the first of a package is launched, which may take seconds and wait until the kernels that the GPU runs are over; or at the start, with all others",
+};
 
 pub(super) const CHECK: Variable = Variable {
     name: "OXSHMEM_CHECK",
@@ -228,6 +234,7 @@ pub const VARIABLES: &[Variable] = &[
     INTERFACE,
     JOIN_DEADLINE,
     HANDLES,
+    LOADING,
     EMULATED_DEVICES,
     EMULATED_MEMORY,
     EMULATED_SEED,

@@ -2,6 +2,7 @@
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 pub mod again;
+pub mod packed;
 pub mod stub;
 
 use oxshmem::{Config, DeviceChoice, Error};

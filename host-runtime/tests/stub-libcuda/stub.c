@@ -44,6 +44,10 @@ static void trace(const char *what, const void *which) {
 
 static uint64_t used[64];
 
+// How many streams record, and what this thread may do meanwhile: 2, all.
+static int recording;
+static __thread int capture_mode;
+
 Result cuDriverGetVersion(int *version) { *version = (int)number("STUB_DRIVER_VERSION", 12080); return OK; }
 Result cuInit(unsigned flags) { (void)flags; return (Result)number("STUB_INIT_ERROR", OK); }
 Result cuGetErrorName(Result r, const char **text) {
@@ -291,6 +295,7 @@ Result cuStreamBeginCapture_v2(void *stream, int mode) {
     struct Stream *s = stream;
     if (mode != 2 || s->capturing) return INVALID;
     trace("begin", stream);
+    __atomic_add_fetch(&recording, 1, __ATOMIC_SEQ_CST);
     s->capturing = 1, s->broken = 0, memset(&s->graph, 0, sizeof s->graph);
     return OK;
 }
@@ -298,6 +303,7 @@ Result cuStreamEndCapture(void *stream, void **graph) {
     struct Stream *s = stream;
     if (!s->capturing) return INVALID;
     trace("end", stream);
+    __atomic_sub_fetch(&recording, 1, __ATOMIC_SEQ_CST);
     s->capturing = 0, *graph = NULL;
     if (s->broken) return CAPTURE_INVALIDATED;
     *graph = malloc(sizeof s->graph);
@@ -323,13 +329,21 @@ Result cuGraphLaunch(void *exec, void *stream) {
     return OK;
 }
 
-// A module is its text, a function the place of its name in it.
+Result cuThreadExchangeStreamCaptureMode(int *mode) {
+    int before = capture_mode;
+    capture_mode = *mode, *mode = before;
+    return OK;
+}
+
+// A module is its text, a function the place of its name in it. The real driver refuses less: it depends on whose stream it
+// is that records.
 Result cuModuleLoadDataEx(void **module, const void *image, unsigned count, const int *options, void **values) {
     if (getenv("STUB_JIT_ERROR")) {
         for (unsigned i = 0; i < count; i++)
             if (options[i] == 5) strcpy(values[i], "ptxas application ptx input, line 7; error : this is no PTX");
         return INVALID_PTX;
     }
+    if (__atomic_load_n(&recording, __ATOMIC_SEQ_CST) && capture_mode != 2) return CAPTURE_UNSUPPORTED;
     trace("module", image);
     *module = strdup(image);
     return OK;

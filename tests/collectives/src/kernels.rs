@@ -58,75 +58,69 @@ struct Call<T: Sample> {
     numbers: Sym<[u64]>,
 }
 
-/// One call, of any form by any scope.
-#[nvshmem_kernel(instances(u32, f32))]
-pub fn any<T: Sample>(
-    shmem: Collective,
-    team: Team,
-    channel: u32,
-    form: u32,
-    scope: u32,
-    op: u32,
-    root: u32,
-    target: Sym<[T]>,
-    source: Sym<[T]>,
-    numbers: Sym<[u64]>,
-) {
-    let call = Call { op, root, target, source, numbers };
-    match scope {
-        scope::THREAD => by::<T, 0>(shmem, team, channel, form, call),
-        scope::WARP => by::<T, 1>(shmem, team, channel, form, call),
-        scope::WARPS => by::<T, 2>(shmem, team, channel, form, call),
-        scope::BLOCK => by::<T, 3>(shmem, team, channel, form, call),
-        _ => by::<T, 4>(shmem, team, channel, form, call),
-    }
-}
-
-/// Calls `$f` with the form of this number as its last constant.
-macro_rules! each_form {
-    ($form:expr, $f:ident::<$($constant:tt),*>($($argument:expr),*)) => {
-        match $form {
-            form::BROADCAST => $f::<$($constant),*, 0>($($argument),*),
-            form::FCOLLECT => $f::<$($constant),*, 1>($($argument),*),
-            form::COLLECT => $f::<$($constant),*, 2>($($argument),*),
-            form::ALLTOALL => $f::<$($constant),*, 3>($($argument),*),
-            form::ALLTOALLV => $f::<$($constant),*, 4>($($argument),*),
-            form::REDUCE => $f::<$($constant),*, 5>($($argument),*),
-            form::REDUCE_SCATTER => $f::<$($constant),*, 6>($($argument),*),
-            form::REDUCE_TO => $f::<$($constant),*, 7>($($argument),*),
-            form::SCAN => $f::<$($constant),*, 8>($($argument),*),
-            _ => $f::<$($constant),*, 9>($($argument),*),
+/// Hands the table of forms to the macro `$then`, with what stands behind its name: of each form its number, the kernel of the
+/// types that call it by one scope each, and those of the types that call it by every scope, in the scopes' order.
+macro_rules! forms {
+    ($then:ident $($with:tt)*) => {
+        $then! {
+            [$($with)*]
+            BROADCAST broadcast: broadcast_0 broadcast_1 broadcast_2 broadcast_3 broadcast_4;
+            FCOLLECT fcollect: fcollect_0 fcollect_1 fcollect_2 fcollect_3 fcollect_4;
+            COLLECT collect: collect_0 collect_1 collect_2 collect_3 collect_4;
+            ALLTOALL alltoall: alltoall_0 alltoall_1 alltoall_2 alltoall_3 alltoall_4;
+            ALLTOALLV alltoallv: alltoallv_0 alltoallv_1 alltoallv_2 alltoallv_3 alltoallv_4;
+            REDUCE reduce: reduce_0 reduce_1 reduce_2 reduce_3 reduce_4;
+            REDUCE_SCATTER reduce_scatter:
+                reduce_scatter_0 reduce_scatter_1 reduce_scatter_2 reduce_scatter_3 reduce_scatter_4;
+            REDUCE_TO reduce_to: reduce_to_0 reduce_to_1 reduce_to_2 reduce_to_3 reduce_to_4;
+            SCAN scan: scan_0 scan_1 scan_2 scan_3 scan_4;
+            EXSCAN exscan: exscan_0 exscan_1 exscan_2 exscan_3 exscan_4;
         }
     };
 }
+pub(crate) use forms;
 
-#[inline(always)]
-fn by<T: Sample, const SCOPE: u32>(shmem: Collective, team: Team, channel: u32, form: u32, call: Call<T>) {
-    each_form!(form, one::<T, SCOPE>(shmem, team, channel, call));
-}
-
-/// The scope by which [`some`](fn@some) calls a form with elements of the type with this index: each type and each form meets
+/// The scope by which types that have one for each form call it, of the type with this index: each type and each form meets
 /// every scope.
 pub const fn scope_of(form: u32, index: u32) -> u32 {
     (form + index) % SCOPES
 }
 
-/// One call of any form, by the scope that [`scope_of`] says.
-#[nvshmem_kernel(instances(u8, i8, u16, i16, i32, u64, i64, f16, bf16, f64))]
-pub fn some<T: Sample>(
-    shmem: Collective,
-    team: Team,
-    channel: u32,
-    form: u32,
-    op: u32,
-    root: u32,
-    target: Sym<[T]>,
-    source: Sym<[T]>,
-    numbers: Sym<[u64]>,
-) {
-    let call = Call { op, root, target, source, numbers };
-    each_form!(form, at::<T>(shmem, team, channel, call));
+/// A kernel of one form, whose body is `$of` with the constants `$constant`.
+macro_rules! kernel {
+    ($name:ident($($ty:ident)*) $of:ident [$($constant:expr),*]) => {
+        /// One call of the form, by the scope of its number or by the one that [`scope_of`] says.
+        #[nvshmem_kernel(instances($($ty),*))]
+        #[expect(clippy::too_many_arguments, reason = "what any form takes")]
+        pub fn $name<T: Sample>(
+            shmem: Collective,
+            team: Team,
+            channel: u32,
+            op: u32,
+            root: u32,
+            target: Sym<[T]>,
+            source: Sym<[T]>,
+            numbers: Sym<[u64]>,
+        ) {
+            $of::<T $(, { $constant })*>(shmem, team, channel, Call { op, root, target, source, numbers });
+        }
+    };
 }
+
+/// Each a small kernel of its own: assemblers take more than twice as long for one that is twice as large.
+macro_rules! kernels {
+    ([] $($form:ident $some:ident: $thread:ident $warp:ident $warps:ident $block:ident $grid:ident;)*) => {
+        $(
+            kernel! { $some(u8 i8 u16 i16 i32 u64 i64 f16 bf16 f64) at[form::$form] }
+            kernel! { $thread(u32 f32) one[scope::THREAD, form::$form] }
+            kernel! { $warp(u32 f32) one[scope::WARP, form::$form] }
+            kernel! { $warps(u32 f32) one[scope::WARPS, form::$form] }
+            kernel! { $block(u32 f32) one[scope::BLOCK, form::$form] }
+            kernel! { $grid(u32 f32) one[scope::GRID, form::$form] }
+        )*
+    };
+}
+forms!(kernels);
 
 #[inline(always)]
 fn at<T: Sample, const FORM: u32>(shmem: Collective, team: Team, channel: u32, call: Call<T>) {

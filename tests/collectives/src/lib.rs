@@ -1,4 +1,4 @@
-//! The conformance suite of collective operations, and the kernels that it launches, emulated.
+//! The conformance suite of collective operations, and the kernels that it launches.
 
 mod sample;
 

@@ -16,15 +16,21 @@ mod reader;
 mod registers;
 
 use expectation::Kernel;
-use oxshmem_device::launch::{Module, modules};
+use oxshmem_device::launch::{Image, Module, modules};
 use std::collections::{HashMap, HashSet};
 
 // Links the crates, and with them their device code.
 use {jacobi as _, oxshmem_probes as _, oxshmem_tests as _, ring_shift as _};
 
 /// The packages whose kernels are read. What `oxshmem-kernels` ships is entered from the examples.
-const PACKAGES: &[&str] =
-    &["oxshmem-probes", "oxshmem-tests", "oxshmem-stream-kernels", "ring-shift", "jacobi"];
+const PACKAGES: &[&str] = &[
+    "oxshmem-probes",
+    "oxshmem-tests",
+    "oxshmem-stream-kernels",
+    "oxshmem-stream-collectives",
+    "ring-shift",
+    "jacobi",
+];
 
 /// The device code of a package, or nothing, with a line that says why.
 fn module(package: &str) -> Option<&'static Module> {
@@ -39,6 +45,11 @@ fn module(package: &str) -> Option<&'static Module> {
     Some(module)
 }
 
+/// The PTX of an image.
+fn text(image: &Image) -> String {
+    image.text().unwrap_or_else(|| panic!("an image for {} cannot be unpacked", image.arch))
+}
+
 /// The rows of a table, each with every kernel that it names.
 fn rows(table: &'static [&'static [Kernel]]) -> impl Iterator<Item = (&'static Kernel, &'static str)> {
     let rows = table.iter().copied().flatten();
@@ -50,7 +61,8 @@ fn check(package: &str, table: &'static [&'static [Kernel]]) {
     let Some(module) = module(package) else { return };
     let (prefix, mut wrong) = (format!("{}__", package.replace('-', "_")), Vec::new());
     for image in module.images {
-        let entries = reader::entries(image.ptx);
+        let text = text(image);
+        let entries = reader::entries(&text);
         for (kernel, name) in rows(table) {
             match entries.iter().find(|entry| entry.name.strip_prefix(prefix.as_str()) == Some(name)) {
                 Some(entry) => kernel.check(entry, image.arch, &mut wrong),
@@ -89,7 +101,8 @@ fn a_probe_without_one_of_its_instructions_is_found_out() {
     let Some(module) = module("oxshmem-probes") else { return };
     let mut missed = Vec::new();
     for image in module.images {
-        let entries = reader::entries(image.ptx);
+        let text = text(image);
+        let entries = reader::entries(&text);
         let entries: HashMap<&str, _> = entries
             .iter()
             .filter_map(|entry| Some((entry.name.strip_prefix("oxshmem_probes__")?, entry)))
@@ -113,10 +126,11 @@ fn every_kernel_keeps_the_rules_of_device_code() {
     for module in PACKAGES.iter().filter_map(|package| module(package)) {
         for image in module.images {
             let before = wrong.len();
-            let markers = image.ptx.lines().filter(|line| line.starts_with("// @oxshmem kernel="));
+            let text = text(image);
+            let markers = text.lines().filter(|line| line.starts_with("// @oxshmem kernel="));
             let local = markers.filter(|marker| marker.contains(" local=allow"));
             let local: HashSet<_> = local.filter_map(|marker| marker.split(['=', ' ']).nth(3)).collect();
-            for entry in reader::entries(image.ptx) {
+            for entry in reader::entries(&text) {
                 everywhere::check(&entry, local.contains(entry.name), &mut wrong);
             }
             for breach in &mut wrong[before..] {

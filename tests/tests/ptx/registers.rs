@@ -1,6 +1,6 @@
 //! Registers and spills, as `ptxas` tells them.
 
-use super::{module, probes, rows};
+use super::{module, probes, rows, text};
 use oxshmem_builder::{Arch, ptxas};
 use std::collections::BTreeMap;
 use std::env;
@@ -26,7 +26,7 @@ fn probes_take_few_registers_and_no_local_memory() {
     let (mut wrong, mut table) = (Vec::new(), BTreeMap::<&str, String>::new());
     for image in module.images {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("probes.{}.ptx", image.arch));
-        fs::write(&file, image.ptx).unwrap_or_else(|e| panic!("{} cannot be written: {e}", file.display()));
+        fs::write(&file, text(image)).unwrap_or_else(|e| panic!("{} cannot be written: {e}", file.display()));
         let arch = Arch::parse(image.arch).unwrap_or_else(|e| panic!("{}: {e}", image.arch));
         let resources = ptxas::assemble(&ptxas, &file, &arch, None).unwrap_or_else(|e| panic!("{e}"));
         for (row, name) in rows(probes::ALL) {

@@ -5,6 +5,7 @@ mod backing;
 mod check;
 mod context;
 mod graph;
+mod image;
 mod memory;
 mod module;
 mod queue;
@@ -19,8 +20,9 @@ use context::{Context, capability, describe};
 use cudarc::driver::sys::{
     self, CUdevice, CUdevice_P2PAttribute, CUdevice_attribute, CUfunction, CUfunction_attribute, CUresult,
 };
+use image::Target;
 use memory::{HandleType, Host, Pinned, Pool, Segment};
-use module::{Kernels, Target};
+use module::Kernels;
 use queue::Stream;
 use registered::Owned;
 use std::ffi::c_int;
@@ -89,7 +91,7 @@ fn not_there(error: Error) -> Error {
 }
 
 /// Opens as many GPUs as there are PEs, or all, or the one of a PE that is a process; the program's kernels are loaded
-/// on each.
+/// on each, but for those on demand.
 pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
     let (count, driver) = start()?;
     let ordinals = match &config.launched {
@@ -115,7 +117,7 @@ pub(super) fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>> {
         let target = Target { capability: capability(device)?, driver, name: info.name.clone() };
         gpus.push(Arc::new(Gpu {
             info,
-            kernels: Kernels::load(context.clone(), &target, config.trace.is_some())?,
+            kernels: Kernels::open(context.clone(), target, config.loading, config.trace.is_some()),
             pool: Arc::new(Pool::new(context.clone())?),
             all: devices.clone(),
             handles,

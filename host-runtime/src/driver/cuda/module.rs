@@ -1,20 +1,33 @@
-//! Device code: for each kernel of each registered module the best image that the GPU and its driver can take,
-//! loaded when the device is opened. Every function is loaded then and there: the driver's lazy loading would
-//! make the first launch of a kernel wait for a kernel that waits for it.
+//! Device code: for each kernel of each registered module the best image that the GPU and its driver can take.
+//!
+//! | module | when a GPU gets it |
+//! |---|---|
+//! | any | when the device is opened |
+//! | `on_demand`, unless the run asks for all at the start | when the first of its kernels is looked up, by whichever PE |
+//!
+//! Whichever it is, all functions of a module are loaded at once. To load one may mean to wait until every kernel of the
+//! context is over (CUDA Programming Guide, Lazy Loading, Potential Hazards), and kernels of one job wait for each other. So
+//! the driver's own lazy loading is not left to strike at a launch; a program's kernels, and those small ones by which a host
+//! or a stream signals to a kernel that runs, are there from the start; and kernels of one module that wait for each other
+//! find each other loaded.
 
 use super::check::{cu, name};
 use super::context::Context;
+use super::image::{Target, best, no_fitting};
+use crate::config::Loading;
+use crate::debug;
 use crate::driver::Function;
 use crate::error::{Error, Result};
 use crate::say::say;
-use cudarc::driver::sys::{self, CUjit_option, CUmodule, CUresult};
+use cudarc::driver::sys::{self, CUjit_option, CUmodule, CUresult, CUstreamCaptureMode};
 use oxshmem_device::launch::{Image, Module, modules};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
-/// The package of the kernels behind host operations, which do not record: the host does.
-const RUNTIMES_OWN: &str = "oxshmem-stream-kernels";
+/// The packages of the kernels behind host operations, which do not record: the host does.
+const RUNTIMES_OWN: [&str; 2] = ["oxshmem-stream-kernels", "oxshmem-stream-collectives"];
 
 /// Room for what the driver's compiler prints.
 const LOG_BYTES: usize = 16 * 1024;
@@ -27,113 +40,179 @@ const REGISTER: &str = "say `oxshmem_device::kernels!();` at the root of the cra
 #[derive(Debug)]
 pub(super) struct Kernels {
     context: Arc<Context>,
+    target: Target,
+    traced: bool,
+    places: Vec<Place>,
+    /// Which module has a kernel: the first, if several have.
+    found: HashMap<&'static str, usize>,
+}
+
+/// A module of the program, and what this device has of it.
+#[derive(Debug)]
+struct Place {
+    module: &'static Module,
+    loaded: OnceLock<Loaded>,
+}
+
+/// What loading a module brought. What failed is kept for the launch of that kernel.
+#[derive(Debug)]
+struct Loaded {
     functions: HashMap<&'static str, Result<Function>>,
-    loaded: Vec<CUmodule>,
+    images: Vec<CUmodule>,
 }
 
 // SAFETY: the driver's modules may be used from any thread.
-unsafe impl Send for Kernels {}
-// SAFETY: as above; nothing here changes after `load`.
-unsafe impl Sync for Kernels {}
-
-/// What an image must fit.
-#[derive(Clone, Debug)]
-pub(super) struct Target {
-    /// Compute capability.
-    pub(super) capability: (i32, i32),
-    /// CUDA version of the driver, as 1000 * major + 10 * minor.
-    pub(super) driver: i32,
-    /// The device, for messages.
-    pub(super) name: String,
-}
+unsafe impl Send for Loaded {}
+// SAFETY: as above; nothing in it changes once it is made.
+unsafe impl Sync for Loaded {}
 
 impl Kernels {
-    /// Loads every kernel of the program, `traced` where it is there in that flavour. What fails is kept for the launch of that
-    /// kernel.
-    pub(super) fn load(context: Arc<Context>, target: &Target, traced: bool) -> Result<Self> {
-        context.enter()?;
-        let mut kernels = Self { context, functions: HashMap::new(), loaded: Vec::new() };
-        for module in modules() {
-            let flavour = flavour(module, traced);
-            let mut images: HashMap<&'static str, Result<CUmodule>> = HashMap::new();
-            for info in module.kernels {
-                if kernels.functions.contains_key(info.symbol) {
-                    continue;
-                }
-                let has = |image: &&Image| {
-                    module.kernels.iter().any(|k| k.symbol == info.symbol && k.arch == image.arch)
-                };
-                let function = match best(flavour.iter().filter(has), target) {
-                    None => Err(no_fitting(module, target)),
-                    Some(image) => images
-                        .entry(image.arch)
-                        .or_insert_with(|| kernels.load_image(module, image))
-                        .clone()
-                        .and_then(|loaded| function(module, loaded, info.symbol)),
-                };
-                kernels.functions.insert(info.symbol, function);
+    /// The program's kernels, `traced` where they are there in that flavour; loads those that are to be there from the start.
+    pub(super) fn open(context: Arc<Context>, target: Target, loading: Loading, traced: bool) -> Self {
+        let places: Vec<Place> = modules().map(|module| Place { module, loaded: OnceLock::new() }).collect();
+        let mut found = HashMap::new();
+        for (at, place) in places.iter().enumerate() {
+            for kernel in place.module.kernels {
+                found.entry(kernel.symbol).or_insert(at);
             }
         }
-        Ok(kernels)
+        let kernels = Self { context, target, traced, places, found };
+        for place in &kernels.places {
+            if loading == Loading::AtStart || !place.module.on_demand {
+                kernels.loaded(place);
+            }
+        }
+        kernels
     }
 
-    /// A kernel's function.
+    /// A kernel's function. Loads its module if nobody has; whoever comes meanwhile waits for that.
     pub(super) fn function(&self, symbol: &'static str) -> Result<Function> {
-        match self.functions.get(symbol) {
+        let loaded = self.found.get(symbol).map(|&at| self.loaded(&self.places[at]));
+        match loaded.and_then(|loaded| loaded.functions.get(symbol)) {
             Some(function) => function.clone(),
             None => Err(no_ptx(symbol)),
         }
     }
 
-    fn load_image(&mut self, module: &Module, image: &Image) -> Result<CUmodule> {
-        let rejected = |name: String, log: String| Error::PtxRejected {
-            package: module.package,
-            arch: image.arch,
-            name,
-            log,
+    fn loaded<'a>(&self, place: &'a Place) -> &'a Loaded {
+        place.loaded.get_or_init(|| {
+            let (start, package) = (Instant::now(), place.module.package);
+            let loaded = self.load(place.module);
+            let (functions, device) = (loaded.functions.len(), &self.target.name);
+            tracing::debug!(target: debug::DEVICE, package, functions, device, took = ?start.elapsed(), "kernels are loaded");
+            loaded
+        })
+    }
+
+    /// Loads every function of a module.
+    fn load(&self, module: &'static Module) -> Loaded {
+        let mut loaded = Loaded { functions: HashMap::new(), images: Vec::new() };
+        let relaxed = match self.context.enter().and_then(|()| Relaxed::new()) {
+            Ok(relaxed) => relaxed,
+            Err(error) => {
+                let failed = module.kernels.iter().map(|info| (info.symbol, Err(error.clone())));
+                loaded.functions.extend(failed);
+                return loaded;
+            }
         };
-        let Ok(ptx) = CString::new(image.ptx) else {
-            return Err(rejected("not PTX".into(), "the text holds a NUL byte".into()));
-        };
-        let (mut info, mut error) = (vec![0u8; LOG_BYTES], vec![0u8; LOG_BYTES]);
-        let mut options = [
-            CUjit_option::CU_JIT_INFO_LOG_BUFFER,
-            CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-            CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-            CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
-        let size = std::ptr::without_provenance_mut::<c_void>(LOG_BYTES);
-        let mut values =
-            [info.as_mut_ptr().cast::<c_void>(), size, error.as_mut_ptr().cast::<c_void>(), size];
-        let mut loaded = std::ptr::null_mut();
-        let count = options.len() as u32;
-        // SAFETY: the text ends in NUL; options and values are as many as are passed, and the buffers have the
-        // sizes that they say (driver API reference, CUjit_option: sizes are passed as the values themselves).
-        let result = unsafe {
-            let (options, values) = (options.as_mut_ptr(), values.as_mut_ptr());
-            sys::cuModuleLoadDataEx(&mut loaded, ptx.as_ptr().cast(), count, options, values)
-        };
-        if result != CUresult::CUDA_SUCCESS {
-            let log = match (text(&error), text(&info)) {
-                (error, _) if !error.is_empty() => error,
-                (_, info) if !info.is_empty() => info,
-                _ => "the driver's compiler printed nothing".into(),
+        let flavour = flavour(module, self.traced);
+        let mut images: HashMap<&'static str, Result<CUmodule>> = HashMap::new();
+        for info in module.kernels {
+            if loaded.functions.contains_key(info.symbol) {
+                continue;
+            }
+            let has = |image: &&Image| {
+                module.kernels.iter().any(|k| k.symbol == info.symbol && k.arch == image.arch)
             };
-            return Err(rejected(name(result), log));
+            let function = match best(flavour.iter().filter(has), &self.target) {
+                None => Err(no_fitting(module, &self.target)),
+                Some(image) => images
+                    .entry(image.arch)
+                    .or_insert_with(|| load_image(module, image))
+                    .clone()
+                    .and_then(|loaded| function(module, loaded, info.symbol)),
+            };
+            loaded.functions.insert(info.symbol, function);
         }
-        self.loaded.push(loaded);
-        Ok(loaded)
+        drop(relaxed);
+        loaded.images.extend(images.into_values().flatten());
+        loaded
     }
 }
 
 impl Drop for Kernels {
     fn drop(&mut self) {
         let _ = self.context.enter();
-        for module in self.loaded.drain(..) {
+        let loaded = self.places.drain(..).filter_map(|place| place.loaded.into_inner());
+        for module in loaded.flat_map(|loaded| loaded.images) {
             // SAFETY: loaded by `load`, unloaded once; the run is over, so no kernel of it runs.
             let _ = unsafe { sys::cuModuleUnload(module) };
         }
     }
+}
+
+/// As long as it lives, this thread may make calls of the driver that others' captures of streams forbid: those that may wait
+/// for the device, as loading does. A kernel may be looked up for the first time while a stream records
+/// (`cuThreadExchangeStreamCaptureMode`, CUDA Driver API, Stream Management).
+struct Relaxed(CUstreamCaptureMode);
+
+impl Relaxed {
+    fn new() -> Result<Self> {
+        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: `mode` may be read and written.
+        unsafe { cu!(cuThreadExchangeStreamCaptureMode(&mut mode), "loading kernels") }?;
+        Ok(Self(mode))
+    }
+}
+
+impl Drop for Relaxed {
+    fn drop(&mut self) {
+        // SAFETY: a mode that the driver gave, which may be written.
+        let _ = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut self.0) };
+    }
+}
+
+fn load_image(module: &Module, image: &Image) -> Result<CUmodule> {
+    let rejected = |name: String, log: String| Error::PtxRejected {
+        package: module.package,
+        arch: image.arch,
+        name,
+        log,
+    };
+    let Some(ptx) = image.text() else {
+        let log =
+            "the embedded text cannot be unpacked: build again with the oxshmem-builder of this version";
+        return Err(rejected("not PTX".into(), log.into()));
+    };
+    let Ok(ptx) = CString::new(ptx) else {
+        return Err(rejected("not PTX".into(), "the text holds a NUL byte".into()));
+    };
+    let (mut info, mut error) = (vec![0u8; LOG_BYTES], vec![0u8; LOG_BYTES]);
+    let mut options = [
+        CUjit_option::CU_JIT_INFO_LOG_BUFFER,
+        CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    let size = std::ptr::without_provenance_mut::<c_void>(LOG_BYTES);
+    let mut values = [info.as_mut_ptr().cast::<c_void>(), size, error.as_mut_ptr().cast::<c_void>(), size];
+    let mut loaded = std::ptr::null_mut();
+    let count = options.len() as u32;
+    // SAFETY: the text ends in NUL; options and values are as many as are passed, and the buffers have the
+    // sizes that they say (driver API reference, CUjit_option: sizes are passed as the values themselves).
+    let result = unsafe {
+        let (options, values) = (options.as_mut_ptr(), values.as_mut_ptr());
+        sys::cuModuleLoadDataEx(&mut loaded, ptx.as_ptr().cast(), count, options, values)
+    };
+    if result != CUresult::CUDA_SUCCESS {
+        let log = match (text(&error), text(&info)) {
+            (error, _) if !error.is_empty() => error,
+            (_, info) if !info.is_empty() => info,
+            _ => "the driver's compiler printed nothing".into(),
+        };
+        return Err(rejected(name(result), log));
+    }
+    Ok(loaded)
 }
 
 /// Looks a function up and loads it.
@@ -159,7 +238,7 @@ fn flavour(module: &Module, traced: bool) -> &'static [Image] {
     if !traced || !module.traced.is_empty() {
         return if traced { module.traced } else { module.images };
     }
-    let records = !module.kernels.is_empty() && module.package != RUNTIMES_OWN;
+    let records = !module.kernels.is_empty() && !RUNTIMES_OWN.contains(&module.package);
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     if records && !said.contains(&module.package) {
         said.push(module.package);
@@ -169,72 +248,6 @@ fn flavour(module: &Module, traced: bool) -> &'static [Image] {
         ));
     }
     module.images
-}
-
-/// The best of some images: the newest architecture that the device has, specific before general.
-fn best<'a>(images: impl Iterator<Item = &'a Image>, target: &Target) -> Option<&'a Image> {
-    images.filter(|image| fits(image, target)).max_by_key(|image| {
-        let (major, minor, kind) = parse(image.arch).unwrap_or((0, 0, Kind::Any));
-        (major, minor, kind != Kind::Any, image.ptx_version)
-    })
-}
-
-/// On which devices an image runs (PTX ISA 11.1.2, `.target`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// `sm_90`: its own and newer ones.
-    Any,
-    /// `sm_100f`: the same family.
-    Family,
-    /// `sm_90a`: exactly this one.
-    Exact,
-}
-
-/// `sm_90a` as 9, 0, exact.
-fn parse(arch: &str) -> Option<(i32, i32, Kind)> {
-    let text = arch.strip_prefix("sm_")?;
-    let (number, kind) = match text.as_bytes().last()? {
-        b'a' => (&text[..text.len() - 1], Kind::Exact),
-        b'f' => (&text[..text.len() - 1], Kind::Family),
-        _ => (text, Kind::Any),
-    };
-    let number: i32 = number.parse().ok()?;
-    Some((number / 10, number % 10, kind))
-}
-
-fn fits(image: &Image, target: &Target) -> bool {
-    let Some((major, minor, kind)) = parse(image.arch) else { return false };
-    let runs = match kind {
-        Kind::Any => target.capability >= (major, minor),
-        Kind::Family => target.capability.0 == major && target.capability.1 >= minor,
-        Kind::Exact => target.capability == (major, minor),
-    };
-    runs && image.ptx_version <= newest_ptx(target.driver)
-}
-
-/// The newest PTX version that a driver compiles (PTX ISA, release notes), by its CUDA version.
-fn newest_ptx(driver: i32) -> (u32, u32) {
-    match (driver / 1000, driver % 1000 / 10) {
-        (12, minor @ 0..=5) => (8, minor as u32),
-        (12, 6) => (8, 5),
-        (12, minor) => (8, minor.max(7) as u32 - 1),
-        (major, minor) => (u32::try_from(major - 4).unwrap_or(0), u32::try_from(minor).unwrap_or(0)),
-    }
-}
-
-fn no_fitting(module: &Module, target: &Target) -> Error {
-    let have: Vec<String> = module
-        .images
-        .iter()
-        .map(|image| format!("{} with PTX {}.{}", image.arch, image.ptx_version.0, image.ptx_version.1))
-        .collect();
-    let (major, minor) = target.capability;
-    Error::NoFittingImage {
-        package: module.package,
-        have: have.join(", "),
-        device: format!("{} (compute capability {major}.{minor})", target.name),
-        driver: target.driver,
-    }
 }
 
 /// The error for a kernel that no image has: why, as far as the registered modules tell.
@@ -271,35 +284,6 @@ mod tests {
     use super::*;
     use oxshmem_device::launch::KernelInfo;
 
-    const fn image(arch: &'static str, ptx_version: (u32, u32)) -> Image {
-        Image { arch, ptx_version, ptx: "" }
-    }
-
-    #[test]
-    fn the_newest_image_that_fits_is_taken() {
-        let images = [
-            image("sm_80", (8, 4)),
-            image("sm_90", (8, 6)),
-            image("sm_90a", (8, 6)),
-            image("sm_100f", (8, 8)),
-        ];
-        for (capability, driver, expected) in [
-            ((8, 0), 12040, Some("sm_80")),
-            ((8, 9), 13000, Some("sm_80")),
-            ((9, 0), 12040, Some("sm_80")),
-            ((9, 0), 12080, Some("sm_90a")),
-            ((10, 0), 12080, Some("sm_90")),
-            ((10, 0), 12090, Some("sm_100f")),
-            ((10, 3), 13000, Some("sm_100f")),
-            ((12, 0), 13000, Some("sm_90")),
-            ((7, 5), 13000, None),
-            ((9, 0), 12030, None),
-        ] {
-            let target = Target { capability, driver, name: String::new() };
-            assert_eq!(best(images.iter(), &target).map(|i| i.arch), expected, "{capability:?} {driver}");
-        }
-    }
-
     #[test]
     fn a_traced_run_takes_the_traced_images_where_there_are_some() {
         const KERNEL: KernelInfo = KernelInfo {
@@ -310,27 +294,19 @@ mod tests {
             local_bytes: None,
             shared_bytes: None,
         };
-        const PLAIN: &[Image] = &[image("sm_90", (8, 6))];
-        const TRACED: &[Image] = &[image("sm_80", (8, 4))];
+        const PLAIN: &[Image] = &[Image { arch: "sm_90", ptx_version: (8, 6), ptx: b"" }];
+        const TRACED: &[Image] = &[Image { arch: "sm_80", ptx_version: (8, 4), ptx: b"" }];
         let module = Module {
             package: "p",
             images: PLAIN,
             traced: TRACED,
             kernels: &[KERNEL],
+            on_demand: false,
             missing: None,
             toolchain: "",
         };
         let arch = |module: &Module, traced| flavour(module, traced)[0].arch;
         assert_eq!((arch(&module, false), arch(&module, true)), ("sm_90", "sm_80"));
         assert_eq!(arch(&Module { traced: &[], ..module }, true), "sm_90");
-    }
-
-    #[test]
-    fn ptx_versions_follow_the_drivers() {
-        for (driver, ptx) in
-            [(12040, (8, 4)), (12060, (8, 5)), (12080, (8, 7)), (12090, (8, 8)), (13010, (9, 1))]
-        {
-            assert_eq!(newest_ptx(driver), ptx, "{driver}");
-        }
     }
 }

@@ -4,7 +4,7 @@ use super::Report;
 use super::axes::{Extent, Row};
 use super::expected::Call;
 use crate::Sample;
-use crate::kernels::{any, form, operators, scope, some};
+use crate::kernels::{self, form, forms, operators, scope};
 use oxshmem::{LaunchConfig, Result, Shmem, Stream, SymVec, Team};
 use oxshmem_device::{bf16, f16};
 
@@ -260,29 +260,72 @@ fn config(row: &Row, number: u32) -> LaunchConfig {
     LaunchConfig::blocks(blocks).threads([96, 64, 160][number as usize % 3])
 }
 
+/// Launches the kernel `$kernel` for elements of type `$ty`.
+macro_rules! launch {
+    ($kernel:ident $ty:ident $shmem:ident $stream:ident $row:ident $of:ident $number:ident) => {{
+        let Arguments { team, channel, root, source, target, numbers } = $of;
+        kernels::$kernel::<$ty>::launch_on(
+            $shmem,
+            $stream,
+            config($row, $number),
+            team,
+            channel,
+            $row.op(),
+            root,
+            target,
+            source,
+            numbers,
+        )
+    }};
+}
+
+/// A type that calls each form by one scope.
+macro_rules! some {
+    ([$ty:ident] $($form:ident $some:ident: $($by:ident)*;)*) => {
+        impl Launched for $ty {
+            fn launch(shmem: &Shmem, stream: &Stream, row: &Row, of: Arguments<Self>, number: u32) -> Result<()> {
+                match row.form() {
+                    $(form::$form => launch!($some $ty shmem stream row of number),)*
+                    other => unreachable!("there is no form {other}"),
+                }
+            }
+        }
+    };
+}
+
+/// A type that calls each form by every scope.
+macro_rules! everywhere {
+    (
+        [$ty:ident]
+        $($form:ident $some:ident: $thread:ident $warp:ident $warps:ident $block:ident $grid:ident;)*
+    ) => {
+        impl Launched for $ty {
+            fn launch(shmem: &Shmem, stream: &Stream, row: &Row, of: Arguments<Self>, number: u32) -> Result<()> {
+                match (row.form(), row.scope()) {
+                    $(
+                        (form::$form, scope::THREAD) => launch!($thread $ty shmem stream row of number),
+                        (form::$form, scope::WARP) => launch!($warp $ty shmem stream row of number),
+                        (form::$form, scope::WARPS) => launch!($warps $ty shmem stream row of number),
+                        (form::$form, scope::BLOCK) => launch!($block $ty shmem stream row of number),
+                        (form::$form, scope::GRID) => launch!($grid $ty shmem stream row of number),
+                    )*
+                    other => unreachable!("there is no form and scope {other:?}"),
+                }
+            }
+        }
+    };
+}
+
 macro_rules! launched {
-    (some $($ty:ident)*) => {
-        $(impl Launched for $ty {
-            fn launch(shmem: &Shmem, stream: &Stream, row: &Row, of: Arguments<Self>, number: u32) -> Result<()> {
-                let Arguments { team, channel, root, source, target, numbers } = of;
-                some::<$ty>::launch_on(
-                    shmem, stream, config(row, number), team, channel, row.form(), row.op(), root, target, source, numbers,
-                )
-            }
-        })*
+    ($which:ident $($ty:ident)*) => {
+        $(forms!($which $ty);)*
     };
-    (everywhere $($ty:ident)*) => {
-        $(impl Launched for $ty {
-            fn launch(shmem: &Shmem, stream: &Stream, row: &Row, of: Arguments<Self>, number: u32) -> Result<()> {
-                let Arguments { team, channel, root, source, target, numbers } = of;
-                any::<$ty>::launch_on(
-                    shmem, stream, config(row, number), team, channel, row.form(), row.scope(), row.op(), root, target,
-                    source, numbers,
-                )
-            }
-        })*
-    };
-    (operators $($ty:ident)*) => {
+}
+launched! { some u8 i8 u16 i16 i32 u64 i64 f16 bf16 f64 }
+launched! { everywhere u32 f32 }
+
+macro_rules! typed {
+    ($($ty:ident)*) => {
         $(impl Typed for $ty {
             fn operators(shmem: &Shmem, target: &SymVec<Self>, source: &SymVec<Self>) -> Result<()> {
                 operators::<$ty>::launch(shmem, LaunchConfig::blocks(1).threads(64), target, source)
@@ -290,6 +333,4 @@ macro_rules! launched {
         })*
     };
 }
-launched! { some u8 i8 u16 i16 i32 u64 i64 f16 bf16 f64 }
-launched! { everywhere u32 f32 }
-launched! { operators u8 i64 }
+typed! { u8 i64 }

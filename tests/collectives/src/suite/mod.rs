@@ -23,6 +23,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+/// Hardware queues for the streams of a GPU, unless the environment says how many: with fewer, PEs that share a GPU would hold
+/// each other's streams back (CUDA C++ Programming Guide, environment variables).
+const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+
 /// What was checked, and what was wrong.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -51,6 +55,10 @@ impl Report {
 /// there is. Under the checker (`OXSHMEM_CHECK=1`) a part of the rows, which the seed chooses, so that all are run by so many
 /// seeds as it is a part.
 pub fn main() -> ExitCode {
+    if std::env::var_os(CONNECTIONS).is_none() {
+        // SAFETY: the program has no other thread yet.
+        unsafe { std::env::set_var(CONNECTIONS, "32") };
+    }
     let numbers: Vec<u32> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
     let numbers = if numbers.is_empty() { PES.to_vec() } else { numbers };
     let extent = Extent::from_env();

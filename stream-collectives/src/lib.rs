@@ -1,4 +1,8 @@
-//! Collective operations of a team, on one of its channels, by all blocks of a grid that does nothing else.
+//! The kernels that the host runtime launches for its collective operations, on streams and blocking: of a team, on one of its
+//! channels, by all blocks of a grid that does nothing else. Programs do not launch them; they call `Shmem::reduce_on` and its
+//! like, which has checked every handle, length and PE.
+//!
+//! They are a crate of their own because they are large: a GPU gets them when the first of them is launched.
 //!
 //! Data is moved as bytes, whatever its type: as words of 16 bytes wherever addresses allow it. Reductions and scans are one
 //! body for each type, which takes the form and the operator as numbers; sums, which are most of what is asked for, are
@@ -88,3 +92,5 @@ pub fn sum<T: Numbers>(
     let form = Form::from_number(form);
     shmem.team(team).channel(channel).apart().reduction(form, NumberedSum, target, source, root);
 }
+
+oxshmem_device::kernels!();

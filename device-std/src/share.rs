@@ -41,13 +41,6 @@ impl Share {
         (self.next + k * self.step).min(self.len.saturating_sub(1))
     }
 
-    /// What `f` makes of the `k`-th from here, if that is the thread's own; else `other`.
-    #[inline(always)]
-    pub(crate) fn own_or<R>(&self, k: u64, other: R, f: impl FnOnce(u64) -> R) -> R {
-        let i = self.next + k * self.step;
-        if i < self.len { f(i) } else { other }
-    }
-
     #[inline(always)]
     pub(crate) fn four(&self) -> [u64; 4] {
         [self.at(0), self.at(1), self.at(2), self.at(3)]

@@ -35,24 +35,20 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     #[inline(always)]
     pub(super) unsafe fn combine<T: Element, O: Reduction<T>>(self, op: O, what: Combining) {
         let packets = self.packets(0);
+        self.settle();
         let (begin, count) = self.words(what.bytes);
         let (rank, step) = (self.worker.rank(), self.worker.size());
         let source = |pe: u32| what.source + what.source_step * u64::from(pe);
-        let load = |pe: u32, i: u64| {
-            // SAFETY: a word of what is sent, by the thread that writes the same one of the result.
-            if i < count { unsafe { words::load::<T>(source(pe), begin + i, what.bytes) } } else { 0 }
-        };
         let mut i = rank;
-        // The next word is read while one is sent.
-        let mut following = load(what.to.0, i);
-        self.settle();
         while i < count {
-            let (mut pe, mut word) = (what.to.0, following);
-            following = load(pe, i + step);
+            let mut pe = what.to.0;
+            // SAFETY: a word of what is sent.
+            let mut word = unsafe { words::load::<T>(source(pe), begin + i, what.bytes) };
             while pe < what.to.1 {
                 if pe != self.me {
-                    if what.source_step != 0 && pe != what.to.0 {
-                        word = load(pe, i);
+                    if what.source_step != 0 {
+                        // SAFETY: as above.
+                        word = unsafe { words::load::<T>(source(pe), begin + i, what.bytes) };
                     }
                     packets.send(pe, i, word);
                 }
@@ -61,7 +57,6 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             i += step;
         }
         let mut ended = Ended::well(self.me);
-        self.together();
         if what.makes {
             let mut until = Until::within(self.shmem().abi.deadline);
             let mut i = rank;

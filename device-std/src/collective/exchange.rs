@@ -1,12 +1,11 @@
 //! Broadcast, all-gather and all-to-all.
 
 use super::alike::{Alike, InPlace, Operands};
-use super::bytes;
 use super::lane::Lane;
-use super::packets::{Ended, Four};
+use super::packets::Ended;
 use super::plan::Plan;
-use super::walk::Walk;
 use super::words;
+use super::{afresh, bytes};
 use crate::abi::Operation;
 use crate::abi::tuning::Kind;
 use crate::arch::{V16, Word};
@@ -41,6 +40,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         if all == 0 {
             return;
         }
+        let (to, from, all) = afresh(to, from, all);
         let plan = Plan::of(self, all, Kind::Broadcast);
         let begun = Lane::begin(self, OPERATION, plan.lanes);
         if let Some(lane) = begun {
@@ -83,6 +83,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
             let own = part * u64::from(self.context.meeting().me);
             (alike, Operands::of((target, to), (source, from), InPlace::At(own)))
         });
+        let (to, from, part) = afresh(to, from, part);
         self.exchanged::<T>(OPERATION, (to, part), (from, 0), part);
     }
 
@@ -107,6 +108,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
             let alike = Alike { target: Some(to), source: Some(from), ..Alike::of::<T>(Some(source.len())) };
             (alike, Operands::of((target, to), (source, from), InPlace::At(0)))
         });
+        let (to, from, part) = afresh(to, from, part);
         self.exchanged::<T>(OPERATION, (to, part), (from, part), part);
     }
 
@@ -151,19 +153,15 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     #[inline(always)]
     unsafe fn broadcast_packets<T: Pod>(self, (to, from): (u64, u64), bytes: u64, root: u32) {
         let packets = self.packets(0);
+        self.settle();
         let (mut i, step) = (self.worker.rank(), self.worker.size());
         let words = bytes.div_ceil(8);
         let mut ended = Ended::well(self.me);
         // SAFETY: words of the memory that the caller vouches for.
         unsafe {
-            // The next word is read while one is sent.
-            let load = |i| if root == self.me && i < words { words::load::<T>(from, i, bytes) } else { 0 };
-            let mut following = load(i);
-            self.settle();
             if root == self.me {
                 while i < words {
-                    let word = following;
-                    following = load(i + step);
+                    let word = words::load::<T>(from, i, bytes);
                     let mut next = 1;
                     while next < self.n {
                         packets.send(self.after(next), i, word);
@@ -211,11 +209,6 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     pub(super) unsafe fn exchange<T: Pod>(self, to: (u64, u64), from: (u64, u64), part: u64) {
         let (begin, end) = self.range(part);
         let there = to.0 + to.1 * u64::from(self.me) + begin;
-        let words = (end - begin) / 16;
-        if (to.0 | to.1 | from.0 | from.1 | end) & 15 == 0 && words < 4 * self.worker.size() {
-            // SAFETY: passed on.
-            return unsafe { self.exchange_small(there, (from.0 + begin, from.1), words) };
-        }
         let mut next = 0;
         while next < self.n {
             let pe = self.after(next);
@@ -225,35 +218,6 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
                 unsafe { self.copy::<T>(self.heap(pe) + there, self.own_heap() + source, end - begin) };
             }
             next += 1;
-        }
-    }
-
-    /// As [`exchange`](Self::exchange), where a PE's part is a few words of 16 bytes for each thread: those for all PEs are under
-    /// way together.
-    #[inline(always)]
-    unsafe fn exchange_small(self, there: u64, from: (u64, u64), words: u64) {
-        let base = self.own_heap();
-        let source = |pe: u32| base + from.0 + from.1 * u64::from(pe);
-        // What is there already is left out.
-        let skipped = u32::from(source(self.me) == base + there);
-        let place = |at: Walk| (self.after(at.part + skipped), 16 * u64::from(at.word));
-        // SAFETY: words of the memory that the caller vouches for.
-        let load = |(pe, at): (u32, u64)| unsafe { V16::load_global(source(pe) + at) };
-        // SAFETY: as above; a thread stores no other's words.
-        let store =
-            |(pe, at): (u32, u64), word| unsafe { V16::store_global(self.heap(pe) + there + at, word) };
-        let scope = self.worker.scope;
-        let mut walk = Walk::new(scope, self.n - skipped, words as u32);
-        let mut share = walk.share(scope);
-        while share.has_some() {
-            let Four(a, b, c, d) = walk.four();
-            let (a, b, c, d) = (place(a.within()), place(b.within()), place(c.within()), place(d.within()));
-            let loaded = Four(load(a), load(b), load(c), load(d));
-            share.own(0, |_| store(a, loaded.0));
-            share.own(1, |_| store(b, loaded.1));
-            share.own(2, |_| store(c, loaded.2));
-            share.own(3, |_| store(d, loaded.3));
-            share.advance();
         }
     }
 

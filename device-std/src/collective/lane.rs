@@ -17,12 +17,11 @@
 use super::Round;
 use crate::abi::collective::{self as area, DONE, FLAG_PAIR, FLAGS, ROOTED, ROUND, ROUNDS};
 use crate::abi::{Cause, Cmp, Operation, teams};
-use crate::arch::{Add, Semantic, Word, warp};
+use crate::arch::{Add, Semantic, Word};
 use crate::context::{MayWait, Shmem};
 use crate::fault::Fault;
 use crate::poll::{Polled, Until, acquire, poll_until};
-use crate::scope::{Scope, Scoped, Width};
-use crate::warp as lanes;
+use crate::scope::{Scope, Scoped};
 
 /// The bits of a team's handle that tell it from earlier teams of its slot.
 const TEAM: u64 = !(u64::MAX >> 24);
@@ -189,14 +188,6 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         self.each_other(|pe| store(self.heap(pe) + mine));
     }
 
-    /// Brings the worker's warps together again: a lane that polls keeps those back that have yet to send.
-    #[inline(always)]
-    pub(super) fn together(self) {
-        if !matches!(W::WIDTH, Width::One) {
-            warp::sync(lanes::mask());
-        }
-    }
-
     /// Calls `f` for each other PE, by one of the worker's threads.
     #[inline(always)]
     pub(super) fn each_other(self, f: impl Fn(u32)) {
@@ -216,7 +207,6 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         let (mut pe, step) = (self.worker.rank() as u32, self.worker.size() as u32);
         let mut until = Until::within(shmem.abi.deadline);
         let (mut polled, mut missing) = (Polled::Held, 0);
-        self.together();
         while pe < self.n && matches!(polled, Polled::Held) {
             if pe != self.me {
                 let at = self.flag(which, pe);

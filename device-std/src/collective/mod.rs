@@ -71,6 +71,7 @@ pub use ops::{And, FloatOp, IntegerOp, Max, Min, Or, Prod, Reduction, Sum, Xor};
 pub use varying::Parts;
 
 use crate::abi::{Cause, Operation};
+use crate::arch::order;
 use crate::context::MayWait;
 use crate::fault::{Fault, fail};
 use crate::scope::{Scope, Scoped};
@@ -118,6 +119,13 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
 #[inline(always)]
 fn bytes<T>(elements: u64) -> u64 {
     elements * size_of::<T>() as u64
+}
+
+/// The same numbers, of which the compiler knows nothing: what follows from them is computed where it is used. Otherwise it would be
+/// kept for every way that an operation may take, in more registers than there are, where operations stand in a loop.
+#[inline(always)]
+fn afresh(to: u64, from: u64, bytes: u64) -> (u64, u64, u64) {
+    (order::opaque(to), order::opaque(from), order::opaque(bytes))
 }
 
 /// Where part `index` of `parts` of `total` things begins.

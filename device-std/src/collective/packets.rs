@@ -13,7 +13,6 @@ use crate::arch::{V16, Word};
 use crate::context::MayWait;
 use crate::poll::{Polled, Until, poll_until};
 use crate::scope::Scope;
-use crate::share::Share;
 
 /// Where a lane's packets of one round lie in every heap.
 #[derive(Clone, Copy)]
@@ -61,8 +60,7 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
         unsafe { V16::store_relaxed(to, V16(word, self.round.0)) };
     }
 
-    /// Sends packets by the threads of the worker, four of each under way at once: `words` to each of `parts` PEs, which `pe` numbers,
-    /// as `load` reads them. Settles between the first reads and what is sent.
+    /// Sends packets by the threads of the worker: `words` to each of `parts` PEs, which `pe` numbers, as `load` reads them.
     #[inline(always)]
     pub(super) fn send_all(
         self,
@@ -70,28 +68,12 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
         pe: impl Fn(u32) -> u32,
         load: impl Fn(u32, u64) -> u64,
     ) {
-        let scope = self.lane.worker.scope;
-        let mut walk = Walk::new(scope, parts, words as u32);
-        let mut share = walk.share(scope);
-        // No thread reads another one's word: that one may write its place meanwhile.
-        let word = |share: &Share, k, at: Walk| share.own_or(k, 0, |_| load(pe(at.part), at.word.into()));
-        let send =
-            |share: &Share, k, at: Walk, word| share.own(k, |_| self.send(pe(at.part), at.word.into(), word));
-        if share.is_one_each() {
-            let first = word(&share, 0, walk);
-            self.lane.settle();
-            send(&share, 0, walk, first);
-            return;
-        }
         self.lane.settle();
-        while share.has_some() {
-            let Four(a, b, c, d) = walk.four();
-            let loaded = Four(word(&share, 0, a), word(&share, 1, b), word(&share, 2, c), word(&share, 3, d));
-            send(&share, 0, a, loaded.0);
-            send(&share, 1, b, loaded.1);
-            send(&share, 2, c, loaded.2);
-            send(&share, 3, d, loaded.3);
-            share.advance();
+        let mut walk = Walk::new(self.lane.worker.scope, parts, words as u32);
+        while walk.is_inside() {
+            let (pe, word) = (pe(walk.part), walk.word.into());
+            self.send(pe, word, load(pe, word));
+            walk = walk.next();
         }
     }
 
@@ -164,7 +146,6 @@ impl<W: Scope, C: MayWait> Packets<W, C> {
             let at = at.within();
             (pe(at.part), u64::from(at.word))
         };
-        self.lane.together();
         if share.is_one_each() {
             // Without three more looks at the same packet, which hold up the other threads'.
             if share.has_some() {

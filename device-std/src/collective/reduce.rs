@@ -8,7 +8,7 @@ use super::fused::Range;
 use super::lane::Lane;
 use super::ops::Reduction;
 use super::plan::Plan;
-use super::{Form, begin_of, bytes};
+use super::{Form, afresh, begin_of, bytes};
 use crate::abi::tuning::Kind;
 use crate::context::MayWait;
 use crate::scope::{Scope, Scoped};
@@ -124,6 +124,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         if all == 0 {
             return;
         }
+        let (to, from, all) = afresh(to, from, all);
         let one_sided = matches!(form, Form::ReduceTo | Form::Scan | Form::Exscan);
         let plan = Plan::of(self, all, if one_sided { Kind::Scan } else { Kind::Reduce });
         let begun = Lane::begin(self, operation, plan.lanes);

@@ -56,14 +56,21 @@ impl Walk {
     /// The last word of all in place of one behind it.
     #[inline(always)]
     pub(super) fn within(self) -> Self {
-        if self.part < self.parts && self.word < self.words {
+        if self.is_inside() {
             return self;
         }
         Self { part: self.parts - 1, word: self.words - 1, ..self }
     }
 
+    /// Whether there is such a word.
     #[inline(always)]
-    fn next(self) -> Self {
+    pub(super) fn is_inside(self) -> bool {
+        self.part < self.parts && self.word < self.words
+    }
+
+    /// Where the thread goes next.
+    #[inline(always)]
+    pub(super) fn next(self) -> Self {
         let (part, word) = (self.part + self.more_parts, self.word + self.more_words);
         if self.parts > 1 && word >= self.words {
             Self { part: part + 1, word: word - self.words, ..self }

@@ -1,4 +1,4 @@
-//! The command line: one subcommand per test, `serve`, `compare` and `simulate`; and the cases that a test's options ask for.
+//! The command line: one subcommand per test, `serve`, `compare`, `tune` and `simulate`; and the cases that a test's options ask for.
 
 use crate::case::{Case, Index, Key, Method, Op, Order, Path, Pattern, Scope, Test};
 use clap::{Args, Parser, Subcommand};
@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Measures oxshmem and its peers in turns, and holds them against each other.
     Compare(Compare),
+    /// Measures by which protocol collective operations are faster here, and writes the table that OXSHMEM_COLLECTIVES names.
+    Tune(Tune),
     /// Predicts all-reduce on machines that are not there, by replaying its schedules on a model of their links.
     Simulate(Simulate),
 }
@@ -209,6 +211,20 @@ pub(crate) struct Compare {
     /// What the records say of the code. Default: the bundle's commit.
     #[arg(long)]
     pub(crate) commit: Option<String>,
+}
+
+/// Options of `tune`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Tune {
+    /// Numbers of PEs, as threads.
+    #[arg(long, value_delimiter = ',', default_value = "2,4,8")]
+    pub(crate) pes: Vec<u32>,
+    /// How often each size is measured by each protocol.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: u32,
+    /// Writes the table to this file, in place of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// Options of `simulate`.

@@ -1,5 +1,5 @@
 //! The benchmark suite. `oxshmem-perf TEST` measures a test over sizes, `serve` answers the requests of a comparison,
-//! `compare` makes one, and `simulate` predicts. What is measured how stands in `peers/README.md`; the kernels are this package's library.
+//! `compare` makes one, `tune` measures by what collective operations choose, and `simulate` predicts. What is measured how stands in `peers/README.md`; the kernels are this package's library.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -9,7 +9,8 @@
 //! | `single`, `report`, `plot` | a test over sizes: its table, JSON lines and plot |
 //! | `serve` | the protocol, answered |
 //! | `system` | the protocol, asked: a program that answers it |
-//! | `rows`, `compare`, `record` | what is compared with which bars, the measuring, and what is told of it |
+//! | `rows`, `collective_rows`, `compare`, `record` | what is compared with which bars, the measuring, and what is told of it |
+//! | `tune` | the table by which collective operations choose, measured |
 //! | `simulate` | the model of all-reduce at many PEs: its table and plots |
 //! | `stats`, `error` | medians and percentiles; what can go wrong |
 
@@ -29,6 +30,7 @@ mod simulate;
 mod single;
 mod stats;
 mod system;
+mod tune;
 
 use clap::Parser;
 use cli::{Arguments, Command};
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve::serve(options),
         Command::Compare(options) => compare::compare(options),
         Command::Simulate(options) => simulate::simulate(options),
+        Command::Tune(options) => tune::tune(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -28,7 +28,7 @@ struct Args {
     u64 bytes, offset, iters, updates, seed;
     u64 outcome_at;  // mailbox: where in the target received words are kept
     u64 zero;        // is 0, which no compiler knows: makes one access depend on another's result
-    u32 pe, scope, pattern;
+    u32 pe, pes, scope, pattern;
     bool both_run, random;
 };
 

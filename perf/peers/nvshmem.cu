@@ -290,7 +290,8 @@ int lead(const Options &options, Links &links, const std::vector<pid_t> &followe
         serve(replies, [&](const Request &request) -> std::string {
             check(request, options.memory, options.pes);
             if (kernel_of(request) == nullptr) return "no";
-            if (options.pes != 2 && !is_collective(request.test)) return "no";
+            const bool of_all = is_collective(request.test) || request.test == Test::kBarrier || request.test == Test::kSync;
+            if (options.pes != 2 && !of_all) return "no";
             links.send(request);
             return pe.answer(request);
         });

@@ -54,7 +54,8 @@ __device__ __forceinline__ void quiet_block() {
     if (threadIdx.x == 0) nvshmem_quiet();
 }
 
-__device__ __forceinline__ int other(const Args &args) { return 1 - (int)args.pe; }
+// The next PE: of two the other one.
+__device__ __forceinline__ int other(const Args &args) { return (int)((args.pe + 1) % args.pes); }
 
 // ---- bandwidth ----
 

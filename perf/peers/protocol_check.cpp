@@ -40,6 +40,12 @@ int main() {
                              "put-bw threads=1025", "put-bw ctas=0", "put-bw colour=red", "put-lat ctas=2",
                              "barrier bidir=1", "put-bw inflight=3", "put-bw scope=warp threads=40", "p-bw offset=4"})
         hold(refusal(line) != "", line);
+    hold(parse("fcollect scope=block").both_run && is_collective(Test::kFcollect), "a collective operation runs on all PEs");
+    const Request fcollect = parse("fcollect bytes=400"), reduce = parse("reduce bytes=400");
+    hold(given(fcollect, 8) == 400 && gotten(fcollect, 8) == 3200, "fcollect, its sizes");
+    hold(given(parse("alltoall bytes=400"), 8) == 3200 && gotten(reduce, 8) == 400, "alltoall and reduce, their sizes");
+    hold(refusal("alltoall bytes=524288") == "" && refusal("alltoall bytes=524292") != "", "every PE's part counts");
+    hold(refusal("reduce bytes=6") == "bytes=6 is no multiple of 4", "whole elements");
     hold(percentiles({4, 1, 3, 2, 5}) == " p50=3.0 p99=5.0", "percentiles");
     puts("the reading of requests holds");
     return 0;

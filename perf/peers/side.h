@@ -159,6 +159,7 @@ struct Side {
         made.seed = request.seed;
         made.outcome_at = outcome_at();
         made.pe = pe;
+        made.pes = pes;
         made.scope = request.scope;
         made.pattern = request.pattern;
         made.both_run = request.both_run;

@@ -65,7 +65,7 @@ impl Tuning {
 /// What was measured on an H200: where nothing better is known.
 pub const H200: Tuning = Tuning::stores(11, 14)
     .with(Kind::Broadcast, 32 << 10)
-    .with(Kind::Exchange, 8 << 10)
+    .with(Kind::Exchange, 16 << 10)
     .with(Kind::Reduce, 16 << 10)
     .with(Kind::Scan, 16 << 10);
 

@@ -2,7 +2,7 @@
 
 use super::alike::{Alike, InPlace, Operands};
 use super::lane::Lane;
-use super::packets::Ended;
+use super::packets::{Ended, Four};
 use super::plan::Plan;
 use super::words;
 use super::{afresh, bytes};
@@ -209,6 +209,11 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     pub(super) unsafe fn exchange<T: Pod>(self, to: (u64, u64), from: (u64, u64), part: u64) {
         let (begin, end) = self.range(part);
         let there = to.0 + to.1 * u64::from(self.me) + begin;
+        let words = (end - begin) / 16;
+        if (to.0 | to.1 | from.0 | from.1 | end) & 15 == 0 && words < 16 * self.worker.size() {
+            // SAFETY: passed on.
+            return unsafe { self.exchange_words(there, (self.own_heap() + from.0 + begin, from.1), words) };
+        }
         let mut next = 0;
         while next < self.n {
             let pe = self.after(next);
@@ -218,6 +223,42 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
                 unsafe { self.copy::<T>(self.heap(pe) + there, self.own_heap() + source, end - begin) };
             }
             next += 1;
+        }
+    }
+
+    /// As [`exchange`](Self::exchange), where a PE's part is not many words of 16 bytes for each thread: those for four PEs are under way
+    /// together. `from` is the address of the word for PE 0, and from there to that for the next.
+    #[inline(always)]
+    unsafe fn exchange_words(self, there: u64, from: (u64, u64), words: u64) {
+        let source = |pe: u32| from.0 + from.1 * u64::from(pe);
+        // What is there already is left out.
+        let first = u32::from(source(self.me) == self.own_heap() + there);
+        let (mut i, step) = (self.worker.rank(), self.worker.size());
+        while i < words {
+            let at = 16 * i;
+            let mut next = first;
+            while next < self.n {
+                let pe = |k: u32| self.after((next + k).min(self.n - 1));
+                let (a, b, c, d) = (pe(0), pe(1), pe(2), pe(3));
+                // SAFETY: a word of the memory that the caller vouches for, on each PE this thread's alone.
+                unsafe {
+                    let load = |pe| V16::load_global(source(pe) + at);
+                    let store = |pe, word| V16::store_global(self.heap(pe) + there + at, word);
+                    let loaded = Four(load(a), load(b), load(c), load(d));
+                    store(a, loaded.0);
+                    if next + 1 < self.n {
+                        store(b, loaded.1);
+                    }
+                    if next + 2 < self.n {
+                        store(c, loaded.2);
+                    }
+                    if next + 3 < self.n {
+                        store(d, loaded.3);
+                    }
+                }
+                next += 4;
+            }
+            i += step;
         }
     }
 

@@ -45,12 +45,14 @@ pub(crate) fn block_cases(place: &Place, test: Test, bytes: u64) -> Vec<Case> {
         10
     });
     let bytes = place.bytes(bytes);
-    let case = |threads: u32| Case { threads: threads.min(place.threads()), bytes, iters, ..Case::new(test) };
-    if bytes <= 8 * KIB && !place.emulated {
-        vec![case(128), case(256), case(1024)]
-    } else {
-        vec![case(1024)]
-    }
+    let case = |threads: u32| Case { threads, bytes, iters, ..Case::new(test) };
+    let threads: &[u32] = match bytes {
+        _ if place.emulated => &[32],
+        small if small <= 8 * KIB => &[128, 256, 512, 1024],
+        medium if medium <= 128 * KIB => &[256, 512, 1024],
+        _ => &[1024],
+    };
+    threads.iter().map(|&threads| case(threads)).collect()
 }
 
 fn by_block(place: &Place, test: Test, bytes: u64, pes: u32) -> Row {

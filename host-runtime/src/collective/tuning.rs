@@ -49,10 +49,13 @@ const BLOCKS: [&str; 2] = ["packets-block", "stores-block"];
 /// More bytes than these are no threshold.
 const MOST: u64 = 1 << 40;
 
+/// The built-in table.
+const H200: &str = include_str!("h200.txt");
+
 impl Default for Tuning {
-    /// What was measured on H200: where nothing better is known.
+    /// What was measured on an H200: where nothing better is known.
     fn default() -> Self {
-        Self { lines: vec![(1, tuning::H200)] }
+        H200.parse().unwrap_or(Self { lines: vec![(1, tuning::H200)] })
     }
 }
 
@@ -204,6 +207,13 @@ impl Shmem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_built_in_table_is_read() {
+        let tuning: Tuning = H200.parse().expect("it means something");
+        assert_eq!(Tuning::default(), tuning);
+        assert_eq!(tuning.lines.iter().map(|(pes, _)| *pes).collect::<Vec<_>>(), [2, 4, 8]);
+    }
 
     #[test]
     fn a_table_is_the_text_that_says_it() {

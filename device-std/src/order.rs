@@ -15,6 +15,8 @@
 //! | scope barrier | all | joins them to the leader |
 //! | `fence.sc.sys` | leader | acquire-release would let a later get pass an earlier put, and two PEs' puts to one place be delivered in different orders (PTX ISA 8.10.6) |
 //! | scope barrier; not of `fence` | all | nobody goes on before |
+//!
+//! In `barrier_all` and `team_barrier` each thread that tells another PE fences in the leader's place, before it tells.
 
 use crate::abi::{Operation, control};
 use crate::arch::{bulk, order};

@@ -6,7 +6,7 @@ mod expected;
 
 use common::*;
 use expected::Bench;
-use oxshmem::{BadCollective, Error, Parts, Stream, SymVec};
+use oxshmem::{BadCollective, Error, Parts, Stream, SymVec, Tuning};
 use oxshmem_device::abi::Operation;
 use oxshmem_device::collective::{FloatOp, IntegerOp};
 use oxshmem_device::prelude::*;
@@ -49,6 +49,36 @@ fn teams(shmem: &oxshmem::Shmem) -> oxshmem::Result<[Option<oxshmem::Team>; 3]> 
     let strided = shmem.team_split_strided(&world, 0, 2, n.div_ceil(2))?;
     let reversed = shmem.team_split_strided(&world, n - 1, -1, n)?;
     Ok([Some(world), strided, reversed])
+}
+
+#[test]
+fn by_whatever_table_the_results_are_the_same() {
+    emulated(3)
+        .run(|shmem| {
+            let (team, me) = (shmem.team_world(), shmem.my_pe());
+            let sums = || -> oxshmem::Result<()> {
+                for count in [1, 17, 1000, 5000] {
+                    let x = shmem.alloc_from_fn(count, |i| i as u32 * (me + 1))?;
+                    let y = shmem.alloc_zeroed::<u32>(3 * count)?;
+                    shmem.fcollect(&team, &y, &x)?;
+                    let parts = y.read()?;
+                    assert!((0..3 * count).all(|i| parts[i] == (i % count * (i / count + 1)) as u32));
+                    shmem.reduce(&team, Sum, &x, &x)?;
+                    assert!(x.read()?.iter().enumerate().all(|(i, sum)| *sum == 6 * i as u32));
+                }
+                Ok(())
+            };
+            for tuning in [Tuning::packets(), Tuning::stores(), Tuning::default()] {
+                shmem.set_collectives(&tuning)?;
+                sums()?;
+            }
+            // Not the same on all PEs: nothing changes, and all are told.
+            let own = if me == 1 { Tuning::packets() } else { Tuning::stores() };
+            let told = shmem.set_collectives(&own);
+            assert!(matches!(told, Err(Error::Config { what }) if what.contains("PE 1 and PE 0")));
+            sums()
+        })
+        .expect("the run");
 }
 
 #[test]

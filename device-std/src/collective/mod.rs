@@ -23,7 +23,7 @@
 //!
 //! | data | protocol | hops |
 //! |---|---|---|
-//! | fits into the lane's packets | packets: data and flag in one access (LL) | 1 |
+//! | as little as the launch's table says ([`tuning`](crate::abi::tuning)), and fits into the lane's packets | packets: data and flag in one access (LL) | 1 |
 //! | larger | *ready* flags, loads and stores of peers' memory, *done* flags | 2, and the data's time |
 //!
 //! A reduction of larger data is in one pass: each PE combines a part of the elements, which it loads from all PEs, and stores

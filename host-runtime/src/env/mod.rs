@@ -66,12 +66,9 @@ impl Config {
         config.deadline = environment.deadline.unwrap_or(config.deadline);
         config.kernel_limit = environment.kernel_limit;
         config.heap_limit = environment.heap;
-        config.collectives = match &environment.collectives {
-            None => config.collectives,
-            Some(text) if text == "packets" => Tuning::packets(),
-            Some(text) if text == "stores" => Tuning::stores(),
-            Some(path) => Tuning::read(path)?,
-        };
+        if let Some(asked) = &environment.collectives {
+            config.collectives = tuning(asked)?;
+        }
         config.trace = environment.trace();
         config.emulated_devices = environment.emulated_devices;
         if let Some(bytes) = environment.emulated_memory {
@@ -292,9 +289,33 @@ fn bytes(value: &str) -> Option<u64> {
     number.checked_mul(1 << shift).filter(|&bytes| bytes < 1 << 62)
 }
 
+/// The table of collective operations that `OXSHMEM_COLLECTIVES` asks for.
+fn tuning(asked: &OsString) -> Result<Tuning> {
+    match asked.to_str() {
+        Some("packets") => Ok(Tuning::packets()),
+        Some("stores") => Ok(Tuning::stores()),
+        _ => Tuning::read(asked),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_of_collective_operations_is_forced_or_read() {
+        let of = |asked: &str| tuning(&asked.into());
+        assert_eq!((of("packets").unwrap(), of("stores").unwrap()), (Tuning::packets(), Tuning::stores()));
+        let path = std::env::temp_dir().join(format!("oxshmem-table-{}", std::process::id()));
+        let text = path.to_str().expect("a path of text");
+        std::fs::write(&path, "pes 2 reduce 64\n").unwrap();
+        assert_eq!(of(text).unwrap(), "pes 2 reduce 64".parse().unwrap());
+        std::fs::write(&path, "pes 2 reduce 65\n").unwrap();
+        let error = of(text).unwrap_err().to_string();
+        assert!(error.contains(text) && error.contains("line 1: reduce is 0 or a power of two"), "{error}");
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(of(text), Err(Error::Config { what }) if what.contains(text)));
+    }
 
     fn read(name: &'static str, value: &'static str) -> Result<Environment> {
         Environment::from(|asked| (asked == name).then(|| value.into()), None)

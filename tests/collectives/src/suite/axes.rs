@@ -128,7 +128,8 @@ pub(crate) enum Extent {
     Full,
 }
 
-/// From one row under the checker to the next. The number of values of no axis is a multiple of it.
+/// From one row under the checker to the next: a prime that divides the number of values of no axis, so that the rows go through
+/// all values of each.
 const CHECKED: usize = 41;
 /// Most elements under the checker.
 const MOST_CHECKED: u64 = 1000;

@@ -186,7 +186,7 @@ impl<S: Scope, C: Context> Scoped<S, C> {
         }
         pes_barrier(self.scope, context, operation, words, completes);
         if self.is_leader() {
-            seam::collective_over(operation, meeting);
+            seam::collective_over(operation, context, meeting);
         }
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn collective<C: Context>(
 ) {
     use crate::arch::host::hooks::{TeamCall, current};
     if let Some(checked) = current().checked() {
-        let at = (meeting.team, meeting.channel);
+        let at = turn(context, meeting);
         checked.collective(TeamCall { operation, at, pes: context.pes(), data: told() });
     }
 }
@@ -93,15 +93,25 @@ pub(crate) fn collective<C: Context>(
 ) {
 }
 
+/// Where it is.
+#[cfg(not(target_arch = "nvptx64"))]
+fn turn<C: Context>(context: C, meeting: Meeting) -> crate::arch::host::hooks::Turn {
+    crate::arch::host::hooks::Turn {
+        team: meeting.team,
+        channel: meeting.channel,
+        first: context.world_pe(0),
+    }
+}
+
 /// The calling thread has ended, for its PE, what it began by [`collective`].
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn collective_over(operation: Operation, meeting: Meeting) {
+pub(crate) fn collective_over<C: Context>(operation: Operation, context: C, meeting: Meeting) {
     if let Some(checked) = crate::arch::host::hooks::current().checked() {
-        checked.collective_over(operation, (meeting.team, meeting.channel));
+        checked.collective_over(operation, turn(context, meeting));
     }
 }
 
 /// The end of it: nothing to do here.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
-pub(crate) fn collective_over(_: Operation, _: Meeting) {}
+pub(crate) fn collective_over<C: Context>(_: Operation, _: C, _: Meeting) {}

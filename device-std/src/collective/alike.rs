@@ -85,7 +85,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     /// The PE has ended an operation, and may begin another one.
     pub(super) fn ends(self, operation: Operation) {
         if self.is_leader() {
-            crate::seam::collective_over(operation, self.context.meeting());
+            crate::seam::collective_over(operation, self.context, self.context.meeting());
         }
     }
 }

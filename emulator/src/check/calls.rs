@@ -9,20 +9,19 @@ use super::finding::{Finding, Kind, Place};
 use super::run::Run;
 use oxshmem_device::Team;
 use oxshmem_device::abi::Operation;
-use oxshmem_device::hooks::{Alike, InPlace, Operands, TeamCall};
+use oxshmem_device::hooks::{Alike, InPlace, Operands, TeamCall, Turn};
 use std::collections::VecDeque;
 
 /// A sequence of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Sequence {
     barriers: bool,
-    /// Team and channel.
-    at: (u64, u32),
+    at: Turn,
 }
 
 impl Sequence {
     /// The one that an operation belongs to.
-    fn of(operation: Operation, at: (u64, u32)) -> Self {
+    fn of(operation: Operation, at: Turn) -> Self {
         Self { barriers: is_barrier(operation), at }
     }
 }
@@ -254,7 +253,7 @@ impl Run {
     }
 
     /// A thread has ended, for its PE, what it began.
-    pub(crate) fn collective_over(&mut self, who: Who, operation: Operation, at: (u64, u32)) {
+    pub(crate) fn collective_over(&mut self, who: Who, operation: Operation, at: Turn) {
         let pe = self.thread(who).pe as usize;
         // What it told others so far came before the end.
         self.thread_mut(who).own += 1;
@@ -330,7 +329,7 @@ fn counts(calls: &[Calls], all: bool) -> String {
 
 /// The team and channel of a call, as a report has them.
 fn turn(call: &TeamCall) -> String {
-    let (team, channel) = call.at;
+    let Turn { team, channel, .. } = call.at;
     if matches!(call.operation, Operation::BarrierAll | Operation::SyncAll) {
         return "all PEs".into();
     }

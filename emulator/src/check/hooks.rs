@@ -6,7 +6,7 @@ use crate::trap;
 use core::panic::Location;
 use oxshmem_device::Together;
 use oxshmem_device::abi::{ErrorRecord, Operation};
-use oxshmem_device::hooks::{Access, Change, Checked, OperationEvent, TeamCall};
+use oxshmem_device::hooks::{Access, Change, Checked, OperationEvent, TeamCall, Turn};
 use std::cell::RefMut;
 use std::panic::resume_unwind;
 
@@ -147,7 +147,7 @@ impl Checked for Current {
         }
     }
 
-    fn collective_over(&self, operation: Operation, at: (u64, u32)) {
+    fn collective_over(&self, operation: Operation, at: Turn) {
         if let Some((mut run, who)) = self.run() {
             run.collective_over(who, operation, at);
         }

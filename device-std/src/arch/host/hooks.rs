@@ -42,13 +42,25 @@ pub struct OperationEvent {
     pub pe: u32,
 }
 
+/// Where the PEs of a team take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Turn {
+    /// The team's handle, as a number.
+    pub team: u64,
+    /// The channel; another number for the barrier of all PEs.
+    pub channel: u32,
+    /// The job's number of the team's PE 0: teams that have no PE in common may have the same handle, as those of the PEs of each
+    /// GPU do.
+    pub first: u32,
+}
+
 /// What the PEs of a team do together, as one of them does it.
 #[derive(Clone, Copy, Debug)]
 pub struct TeamCall {
     /// A barrier or a collective operation.
     pub operation: Operation,
-    /// The team's handle, as a number, and the channel; another number for the barrier of all PEs.
-    pub at: (u64, u32),
+    /// Where.
+    pub at: Turn,
     /// How many PEs the team has.
     pub pes: u32,
     /// Of a collective operation what all PEs must give it alike, and the memory that it names here; nothing of a barrier.
@@ -154,8 +166,8 @@ pub trait Checked {
     fn tested(&self, holds: bool);
     /// The thread begins, for its PE, what the PEs of a team do together.
     fn collective(&self, call: TeamCall);
-    /// The thread has ended it, for its PE, at this team and channel.
-    fn collective_over(&self, operation: Operation, at: (u64, u32));
+    /// The thread has ended it, for its PE.
+    fn collective_over(&self, operation: Operation, at: Turn);
     /// The thread fails with this record, and ends.
     fn failed(&self, record: &ErrorRecord);
 }

@@ -109,6 +109,8 @@ mod ledger;
 mod local;
 mod memory;
 mod named;
+#[doc(hidden)]
+pub mod net;
 mod on_stream;
 mod order;
 mod pe;

@@ -13,6 +13,7 @@
 //! | [`memory`] | [`Reservation`], [`Physical`], [`Allocation`], [`HostMemory`]: addresses and what lies behind them |
 //! | [`host`] | [`HostThread`]: host threads that may still launch something hold the clock back |
 //! | [`clock`] | machine time, and the proof that nothing can happen any more |
+//! | [`nic`] | [`Nic`](nic::Nic): an emulated mlx5 NIC
 //! | [`statistics`] | what a device has done |
 //! | [`error`] | [`Error`] |
 //!
@@ -29,6 +30,7 @@ pub mod host;
 pub mod launch;
 pub mod machine;
 pub mod memory;
+pub mod nic;
 mod occupancy;
 mod panics;
 mod schedule;

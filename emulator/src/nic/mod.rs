@@ -7,6 +7,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`command`] | commands to the firmware, byte by byte |
 //! | [`config`] | [`NicConfig`], [`Adversary`], [`Time`] |
 //! | [`description`] | what queues, regions and paths are described by |
 //! | [`refused`] | [`Refused`]: why a command was not carried out |
@@ -15,6 +16,7 @@
 //! | [`fabric`] | [`Fabric`]: the wire between NICs, in one process or in several |
 //! | [`syndrome`] | the codes of error completions |
 
+pub mod command;
 pub mod config;
 pub mod description;
 pub mod event;

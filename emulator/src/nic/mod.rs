@@ -16,22 +16,44 @@
 //! | [`fabric`] | [`Fabric`]: the wire between NICs, in one process or in several |
 //! | [`syndrome`] | the codes of error completions |
 
+mod adapter;
+mod answer;
+mod chance;
 pub mod command;
+mod completion;
 pub mod config;
+mod core;
+mod delivery;
 pub mod description;
 pub mod event;
+pub mod fabric;
 pub mod fault;
+mod log;
+mod memory;
+mod objects;
+mod packet;
+mod qp;
 pub mod refused;
+mod regions;
+mod requester;
+mod responder;
+mod room;
 pub mod syndrome;
+mod thread;
 pub mod violation;
+mod wqe;
 
+pub use adapter::Nic;
 pub use config::{Adversary, NicConfig, Time};
 pub use description::{
     Access, Address, CqDescription, Keys, Pd, Place, QpDescription, QpState, Receive, State, Transition, Uar,
     Umem,
 };
 pub use event::Event;
+pub use fabric::Fabric;
 pub use fault::Fault;
+pub use log::Statistics;
 pub use refused::Refused;
 pub use syndrome::Syndrome;
+pub use thread::NicThread;
 pub use violation::{Rule, Violation};

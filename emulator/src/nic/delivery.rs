@@ -1,0 +1,75 @@
+//! Bytes on their way into memory, in pieces of a cache line.
+
+use super::chance::{Chance, Late};
+use super::regions::{Bytes, Regions};
+use std::sync::atomic::{Ordering, fence};
+
+/// A packet's bytes and the place that they go to.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    to: Bytes,
+    payload: Vec<u8>,
+    /// Starts of the pieces that are not delivered yet, in the order in which they will be, last first.
+    pieces: Vec<u32>,
+    done: bool,
+}
+
+impl Delivery {
+    /// `to` was allowed by [`Regions::find`]; the payload is as long.
+    pub(super) fn new(to: Bytes, payload: Vec<u8>, regions: &Regions, chance: &mut Chance) -> Self {
+        let mut pieces = Vec::new();
+        if chance.is_adverse() {
+            let line = regions.still(to).map_or(0, |span| span.line_offset(0)) as u32;
+            let mut at = 0;
+            while (at as usize) < payload.len() {
+                pieces.push(at);
+                at = (at + line) / 64 * 64 + 64 - line;
+            }
+            chance.shuffle(&mut pieces);
+        }
+        let done = payload.is_empty();
+        Self { to, payload, pieces, done }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    pub(super) fn place(&self) -> Bytes {
+        self.to
+    }
+
+    /// Whether it may touch the same bytes: surely not only if both are in one region.
+    pub(super) fn overlaps(&self, other: Bytes) -> bool {
+        let Bytes { key, address, length } = self.to;
+        other.key != key || (address < other.address + other.length && other.address < address + length)
+    }
+
+    /// Delivers what the adversary lets through in this step; true if anything was.
+    pub(super) fn advance(&mut self, late: Late, regions: &Regions, chance: &mut Chance) -> bool {
+        if self.done || chance.late(late) {
+            return false;
+        }
+        // Deregistered meanwhile: the memory is no longer the NIC's to touch.
+        let Some(span) = regions.still(self.to) else {
+            self.done = true;
+            return true;
+        };
+        // What was delivered before is seen by whoever sees this.
+        fence(Ordering::Release);
+        if !chance.is_adverse() {
+            span.write(0, &self.payload);
+            self.done = true;
+            return true;
+        }
+        let line = span.line_offset(0);
+        for _ in 0..=chance.below(self.pieces.len()) {
+            let Some(from) = self.pieces.pop() else { break };
+            let to = (u64::from(from) + line) / 64 * 64 + 64 - line;
+            let to = (to as usize).min(self.payload.len());
+            span.write(u64::from(from), &self.payload[from as usize..to]);
+        }
+        self.done = self.pieces.is_empty();
+        true
+    }
+}

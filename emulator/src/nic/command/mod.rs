@@ -18,11 +18,13 @@ pub mod change;
 pub mod create;
 pub mod failure;
 pub mod input;
+pub mod run;
 
 pub use ask::Ask;
 pub use change::Change;
 pub use create::Create;
 pub use failure::{Failure, Status};
+pub use run::{Created, ask, change, create, destroy};
 
 /// The number of the only event queue.
 pub const EVENT_QUEUE: u32 = 0x21;

@@ -31,11 +31,11 @@ pub fn create(nic: &Nic, command: &[u8], answer: &mut [u8]) -> Result<Created, F
         }
         let (made, number) = match Create::read(command)? {
             Create::Cq(description) => {
-                let number = nic.create_cq(description)?;
+                let number = nic.create_cq(&description)?;
                 (Created::Cq(number), number)
             }
             Create::Qp(description) => {
-                let number = nic.create_qp(description)?;
+                let number = nic.create_qp(&description)?;
                 (Created::Qp(number), number)
             }
         };

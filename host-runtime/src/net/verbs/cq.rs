@@ -4,7 +4,7 @@ use super::context::Context;
 use super::devx::{Object, encoded};
 use super::error::Result;
 use super::mailbox::CreateCq;
-use super::memory::Place;
+use super::memory::{Place, bytes_of};
 use super::uar::Uar;
 use std::sync::Arc;
 
@@ -46,8 +46,7 @@ impl Cq {
     /// [`Firmware`](super::VerbsError::Firmware).
     pub fn new(context: &Arc<Context>, uar: &Arc<Uar>, plan: CqPlan) -> Result<Arc<Cq>> {
         const COMMAND: &str = "CREATE_CQ";
-        let bytes = ENTRY.checked_shl(plan.log_size).unwrap_or(u64::MAX);
-        let entries = plan.entries.holding("a completion queue", bytes)?;
+        let entries = plan.entries.holding("a completion queue", bytes_of(ENTRY, plan.log_size))?;
         let record = plan.record.holding("a doorbell record", RECORD)?;
         let command = CreateCq {
             eqn: context.event_queue()?,

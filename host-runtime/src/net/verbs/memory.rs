@@ -282,6 +282,11 @@ impl Drop for Umem {
     }
 }
 
+/// Bytes of `2^log` pieces of `piece` bytes; more than any memory has where that is no number.
+pub(super) fn bytes_of(piece: u64, log: u32) -> u64 {
+    1_u64.checked_shl(log).and_then(|count| count.checked_mul(piece)).unwrap_or(u64::MAX)
+}
+
 /// A place in memory of queues.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -298,6 +303,20 @@ impl Place {
         match self.offset.checked_add(needed) {
             Some(end) if end <= length => Ok(self),
             _ => Err(VerbsError::Memory { what, needed, offset: self.offset, length }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_do_not_wrap() {
+        assert_eq!(bytes_of(64, 9), 32 << 10);
+        assert_eq!(bytes_of(64, 57), 1 << 63);
+        for log in [58, 63, 64, u32::MAX] {
+            assert_eq!(bytes_of(64, log), u64::MAX);
         }
     }
 }

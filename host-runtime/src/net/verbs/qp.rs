@@ -4,7 +4,7 @@ use super::cq::{Cq, LOG_PAGE, RECORD};
 use super::devx::{Object, encoded};
 use super::error::Result;
 use super::mailbox::{CreateQp, Init2Rtr, QueryQp, Route, Rst2Init, Rtr2Rts, Standing, ToError, ToReset};
-use super::memory::{Pd, Place};
+use super::memory::{Pd, Place, bytes_of};
 use super::uar::Uar;
 use std::sync::Arc;
 
@@ -92,8 +92,7 @@ impl Qp {
     /// [`Firmware`](super::VerbsError::Firmware).
     pub fn new(pd: &Arc<Pd>, cq: &Arc<Cq>, uar: &Arc<Uar>, plan: QpPlan) -> Result<Qp> {
         const COMMAND: &str = "CREATE_QP";
-        let bytes = BLOCK.checked_shl(plan.log_size).unwrap_or(u64::MAX);
-        let queue = plan.queue.holding("a send queue", bytes)?;
+        let queue = plan.queue.holding("a send queue", bytes_of(BLOCK, plan.log_size))?;
         let record = plan.record.holding("a doorbell record", RECORD)?;
         let command = CreateQp {
             pd: pd.number(),

@@ -18,6 +18,7 @@
 //! | [`collective`] | broadcast, all-gather, all-to-all, reductions and scans of a team, and schedules of messages |
 //! | [`mod@shared`] | typed layouts of the block's shared memory |
 //! | [`thread`], [`warp`] | indices, shuffles, votes |
+//! | [`net`] | work requests of an RDMA NIC |
 //! | [`clock`] | time inside a kernel |
 //! | [`launch`] | kernels as the host sees them |
 //! | [`cuda_std`] | the names of rust-cuda's `cuda_std`, for kernels that come from there |
@@ -41,6 +42,7 @@ pub mod global;
 pub mod launch;
 pub mod local;
 mod meeting;
+pub mod net;
 pub mod order;
 pub mod peer;
 mod poll;

@@ -46,6 +46,8 @@ pub enum Rule {
     OpMod,
     /// Index not that of the WQEBB.
     Index,
+    /// A WQEBB that was not written since the one before there was consumed.
+    Stale,
     /// Queue pair number of another.
     QueuePair,
     /// Number of 16-byte units not that of the operation, or beyond what is posted.
@@ -62,7 +64,7 @@ pub enum Rule {
     LocalKey,
     /// Bytes outside of a local region.
     LocalBounds,
-    /// An atomic's address or landing place is not aligned to its size, or has another size.
+    /// The place for an atomic's result has not the operand's size.
     Atomic,
     /// A remote key that does not exist, is of another domain, or does not allow it.
     RemoteKey,

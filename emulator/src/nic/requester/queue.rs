@@ -246,6 +246,10 @@ impl Requester {
         let (count, bytes) =
             if count == 1 || count > posted { (1, first) } else { (count, self.blocks(start, count)) };
         let read = match blocks_of(&bytes) {
+            _ if room.config.poison && bytes[..BLOCK] == [POISON; BLOCK] => Err(Broken::new(
+                Rule::Stale,
+                "it was not written since the entry before it at this place was consumed".to_owned(),
+            )),
             Some(needed) if needed > posted => Err(Broken::new(
                 Rule::Size,
                 format!("it takes {needed} WQEBBs, and {posted} are posted from its start on"),

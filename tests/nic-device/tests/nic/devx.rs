@@ -1,0 +1,332 @@
+//! Our own set-up, end to end: queues made by commands to the firmware, work posted by our encoders, completions read by
+//! our decoder.
+
+use crate::boxes::Pages;
+use crate::operation::inline;
+use crate::random::Random;
+use crate::record;
+use oxshmem::net::verbs::cq::CqPlan;
+use oxshmem::net::verbs::mailbox::Route;
+use oxshmem::net::verbs::memory::{Access, Place};
+use oxshmem::net::verbs::qp::{Peer, QpPlan, Settings};
+use oxshmem::net::verbs::{Context, Cq, Device, Pd, Qp, Region, Uar, Umem};
+use oxshmem_device::net::mlx5::cqe::{self, CqeOpcode, ErrorWord, Tail};
+use oxshmem_device::net::mlx5::doorbell::{RECORD_SEND, consumer_record, send_doorbell, send_record};
+use oxshmem_device::net::mlx5::wqe::{self, Masked};
+use oxshmem_device::net::mlx5::{
+    Completion, Control, Fence, Key, QueueNumber, Segment, Syndrome, wqe::Place as Name,
+};
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::time::{Duration, Instant};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// Blocks of a send queue and entries of a completion queue, as a power of two: small, so that they wrap often.
+const LOG_SIZE: u32 = 7;
+const DEPTH: u64 = 1 << LOG_SIZE;
+/// Where they lie in the memory of queues.
+const QUEUE: u64 = 0;
+const ENTRIES: u64 = 64 * DEPTH;
+const RECORDS: u64 = ENTRIES + 64 * DEPTH;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A NIC with memory that peers may use.
+pub(crate) struct Side {
+    pub(crate) context: Arc<Context>,
+    pub(crate) pd: Arc<Pd>,
+    pub(crate) region: Region,
+    pub(crate) pages: Pages,
+}
+
+/// Bytes of that memory.
+pub(crate) const BYTES: usize = 64 << 10;
+
+impl Side {
+    pub(crate) fn new(device: &str) -> Result<Side> {
+        let context = Device::named(device)?.open()?;
+        context.sufficient()?;
+        let pd = Pd::new(&context)?;
+        let pages = Pages::new(BYTES);
+        // SAFETY: the pages stay until the region is dropped, and are accessed by volatile accesses alone.
+        let region = unsafe { Region::of_mapped(&pd, pages.start(), BYTES, Access::HEAP)? };
+        Ok(Side { context, pd, region, pages })
+    }
+
+    pub(crate) fn lid(&self) -> Result<u16> {
+        Ok(self.context.port(1)?.lid)
+    }
+
+    pub(crate) fn near(&self, offset: u64) -> Name {
+        Name { address: self.region.address() + offset, key: Key::new(self.region.lkey()) }
+    }
+
+    pub(crate) fn far(&self, offset: u64) -> Name {
+        Name { address: self.region.address() + offset, key: Key::new(self.region.rkey()) }
+    }
+}
+
+/// A queue pair of ours with its completion queue.
+pub(crate) struct Channel {
+    pub(crate) qp: Qp,
+    pages: Pages,
+    collapsed: bool,
+    /// The next block that is written, and the next that no completion was seen for.
+    index: u64,
+    done: u64,
+    taken: u64,
+    /// The end of each signalled request that is under way, by the index of its first block.
+    under_way: Vec<(u16, u64)>,
+}
+
+impl Channel {
+    pub(crate) fn new(side: &Side, collapsed: bool) -> Result<Channel> {
+        let pages = Pages::new(64 << 10);
+        pages.put(ENTRIES as usize, &[cqe::EMPTY; 64 * DEPTH as usize]);
+        // SAFETY: the pages stay until the queues are dropped, and are accessed by volatile accesses and atomics alone.
+        let umem = unsafe { Umem::of_mapped(&side.context, pages.start(), pages.length())? };
+        let at = |offset| Place { umem: Arc::clone(&umem), offset };
+        let uar = Uar::new(&side.context)?;
+        let plan = CqPlan { log_size: LOG_SIZE, entries: at(ENTRIES), record: at(RECORDS), collapsed };
+        let cq = Cq::new(&side.context, &uar, plan)?;
+        let plan =
+            QpPlan { log_size: LOG_SIZE, queue: at(QUEUE), record: at(RECORDS + 64), user_index: 0x1234 };
+        let qp = Qp::new(&side.pd, &cq, &uar, plan)?;
+        Ok(Channel { qp, pages, collapsed, index: 0, done: 0, taken: 0, under_way: Vec::new() })
+    }
+
+    pub(crate) fn connect(&self, lid: u16, qpn: u32) -> Result<()> {
+        let route = Route::InfiniBand { lid, service_level: 0 };
+        Ok(self.qp.connect(&Settings::default(), &Peer { qpn, psn: 0, route })?)
+    }
+
+    /// The control segment of the next request.
+    pub(crate) fn control(&self, fence: Fence) -> Control {
+        let queue = QueueNumber::new(self.qp.number());
+        Control { queue, index: self.index, fence, completion: Completion::Always }
+    }
+
+    fn atomic_u32(&self, offset: u64) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && offset as usize + 4 <= self.pages.length());
+        // SAFETY: within the pages and aligned; the NIC accesses it atomically too.
+        unsafe { AtomicU32::from_ptr(self.pages.start().add(offset as usize).cast()) }
+    }
+
+    /// Writes a signalled request, and rings for it unless `later`.
+    pub(crate) fn post(&mut self, bytes: &[u8], later: bool) -> Result<()> {
+        let blocks = (bytes.len() as u64).div_ceil(64);
+        while self.index + blocks - self.done > DEPTH {
+            self.ring();
+            self.wait_one()?;
+        }
+        for (number, block) in bytes.chunks(64).enumerate() {
+            let place = (self.index + number as u64) % DEPTH * 64;
+            self.pages.put(place as usize, block);
+        }
+        self.under_way.push((self.index as u16, self.index + blocks));
+        self.index += blocks;
+        if !later {
+            self.ring();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn post_segments(&mut self, segments: &[Segment]) -> Result<()> {
+        let bytes: Vec<u8> = segments.iter().flat_map(|segment| segment.to_bytes()).collect();
+        self.post(&bytes, false)
+    }
+
+    /// Tells the NIC of all that was written.
+    pub(crate) fn ring(&self) {
+        fence(Ordering::Release);
+        self.atomic_u32(RECORDS + 64 + RECORD_SEND).store(send_record(self.index), Ordering::Release);
+        fence(Ordering::SeqCst);
+        let doorbell = send_doorbell(self.index, QueueNumber::new(self.qp.number()));
+        // SAFETY: the register is one of a page that is mapped as long as the queue pair is there.
+        unsafe { AtomicU64::from_ptr(self.qp.uar().register().as_ptr()) }.store(doorbell, Ordering::Release);
+    }
+
+    /// Waits for the next completion, or with a collapsed queue for a newer one.
+    pub(crate) fn wait_one(&mut self) -> Result<()> {
+        let start = Instant::now();
+        let entry = ENTRIES + if self.collapsed { 0 } else { self.taken % DEPTH * 64 };
+        let tail = loop {
+            let tail = Tail::from_memory(self.atomic_u32(entry + cqe::TAIL).load(Ordering::Acquire));
+            let written = match self.collapsed {
+                false => tail.is_written(self.taken, LOG_SIZE),
+                true => {
+                    tail.opcode() != CqeOpcode::Invalid
+                        && self.under_way.iter().any(|(first, _)| *first == tail.counter())
+                }
+            };
+            if written {
+                break tail;
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(format!("no completion: {:?}", self.qp.standing()).into());
+            }
+            std::hint::spin_loop();
+        };
+        let request = self.atomic_u32(entry + cqe::REQUEST).load(Ordering::Relaxed);
+        if cqe::request_qpn(request) != self.qp.number() {
+            return Err(format!("a completion of queue pair {:#x}", cqe::request_qpn(request)).into());
+        }
+        let user_index = u32::from_be(self.atomic_u32(entry + 32).load(Ordering::Relaxed));
+        if user_index != 0x1234 {
+            return Err(format!("a completion with user index {user_index:#x}").into());
+        }
+        let at = self.under_way.iter().position(|(first, _)| *first == tail.counter());
+        let Some(at) = at.filter(|at| self.collapsed || *at == 0) else {
+            return Err(format!(
+                "a completion of block {:#x}; under way: {:x?}",
+                tail.counter(),
+                self.under_way
+            )
+            .into());
+        };
+        self.done = self.under_way[at].1;
+        self.under_way.drain(..=at);
+        self.taken += 1;
+        if !self.collapsed {
+            self.atomic_u32(RECORDS).store(consumer_record(self.taken), Ordering::Release);
+        }
+        match tail.opcode() {
+            CqeOpcode::Requester => Ok(()),
+            _ => {
+                let error =
+                    ErrorWord::from_memory(self.atomic_u32(entry + cqe::ERROR).load(Ordering::Relaxed));
+                Err(Box::new(Failed(error.syndrome())))
+            }
+        }
+    }
+
+    /// Waits until all that was posted is done.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.ring();
+        while self.done < self.index {
+            self.wait_one()?;
+        }
+        Ok(())
+    }
+}
+
+/// A request that failed.
+#[derive(Debug)]
+pub(crate) struct Failed(pub(crate) Option<Syndrome>);
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a request failed: {:?}", self.0)
+    }
+}
+
+impl Error for Failed {}
+
+/// A ring of completions.
+pub(crate) fn ring() -> Result<String> {
+    run("mlx5_0", "mlx5_0", false)
+}
+
+/// One entry, which the newest completion overwrites.
+pub(crate) fn collapsed() -> Result<String> {
+    run("mlx5_0", "mlx5_0", true)
+}
+
+/// From one NIC of this process to another.
+pub(crate) fn two_devices() -> Result<String> {
+    let names: Vec<String> = Device::all()?.iter().map(|device| device.name().to_string()).collect();
+    if names != ["mlx5_0", "mlx5_1"] {
+        return Err(format!("the devices are {names:?}").into());
+    }
+    run("mlx5_0", "mlx5_1", false)
+}
+
+fn run(near: &str, far: &str, collapsed: bool) -> Result<String> {
+    let (near, far) = (Side::new(near)?, Side::new(far)?);
+    let mut channel = Channel::new(&near, collapsed)?;
+    let other = Channel::new(&far, collapsed)?;
+    channel.connect(far.lid()?, other.qp.number())?;
+    other.connect(near.lid()?, channel.qp.number())?;
+    let operations = exercise(&mut channel, &near, |offset| far.far(offset))?;
+    let found: Vec<u64> = (0..4).map(|i| far.pages.word(8 * i)).collect();
+    if found != expected() {
+        return Err(format!("the words are {found:x?}, not {:x?}", expected()).into());
+    }
+
+    // Reset, and once more from the beginning of the 16-bit index.
+    let standing = channel.qp.standing()?;
+    if standing.state != 3 || standing.hardware != channel.index as u16 {
+        return Err(format!("{standing:?} after {:#x} blocks", channel.index).into());
+    }
+    channel.qp.stop()?;
+    if channel.qp.standing()?.state != 6 {
+        return Err(format!("{:?} after a stop", channel.qp.standing()?).into());
+    }
+    channel.qp.reset()?;
+    if channel.qp.standing()?.state != 0 {
+        return Err(format!("{:?} after a reset", channel.qp.standing()?).into());
+    }
+    drop((channel, other));
+    drop((near, far));
+    record::is_empty()?;
+    Ok(format!("{operations} operations through queues of {DEPTH} blocks that commands to the firmware made"))
+}
+
+const ROUNDS: u64 = 2_000;
+const SEED: u64 = 7;
+
+/// What the first four words of the far memory are after [`exercise`], if they were zero.
+pub(crate) fn expected() -> [u64; 4] {
+    let mut random = Random::new(SEED);
+    let (mut sum, mut narrow) = (0_u64, 0_u32);
+    for _ in 0..ROUNDS {
+        let (_, add, add_narrow) = draw(&mut random);
+        sum = sum.wrapping_add(add);
+        narrow = narrow.wrapping_add(add_narrow);
+    }
+    [ROUNDS - 1, sum, u64::from(narrow), (ROUNDS - 1) << 8]
+}
+
+/// A round's number of inline bytes, and what it adds to 8 and to 4 bytes.
+fn draw(random: &mut Random) -> (u64, u64, u32) {
+    (1 + random.below(256), random.next(), random.next() as u32)
+}
+
+/// Each operation, many times, so that the queue wraps.
+pub(crate) fn exercise(channel: &mut Channel, near: &Side, far: impl Fn(u64) -> Name) -> Result<u64> {
+    let mut random = Random::new(SEED);
+    for round in 0..ROUNDS {
+        let (length, add, add_narrow) = draw(&mut random);
+        let control = |channel: &Channel| channel.control(Fence::None);
+        near.pages.put_word(0, round);
+        let request = wqe::write(control(channel), far(0), near.near(0), 8);
+        channel.post_segments(&request)?;
+        // Its source is used again in the next round.
+        channel.finish()?;
+        let bytes: Vec<u8> = (0..length).map(|i| (round + i) as u8).collect();
+        let request = inline(control(channel), far(1024), &bytes);
+        channel.post(&request, round % 2 == 0)?;
+        let request = wqe::atomic_fetch_add(control(channel), far(8), add, near.near(64));
+        channel.post_segments(&request)?;
+        let request = wqe::atomic_add_4(control(channel), far(16), add_narrow, 0, near.near(72));
+        channel.post_segments(&request)?;
+        // Two blocks.
+        let masked = Masked { compare: 0, compare_mask: 0, swap: round << 8, swap_mask: !0xff };
+        let request = wqe::atomic_swap_8(control(channel), far(24), masked, near.near(80));
+        channel.post_segments(&request)?;
+        let request = wqe::nop(control(channel));
+        channel.post_segments(&request)?;
+        let request = wqe::read(channel.control(Fence::Fence), far(1024), near.near(4096), length as u32);
+        channel.post_segments(&request)?;
+        if round % 8 == 0 {
+            channel.finish()?;
+            let back = near.pages.get(4096, bytes.len());
+            if back != bytes {
+                return Err(format!("round {round}: read {back:02x?}, not {bytes:02x?}").into());
+            }
+        }
+    }
+    channel.finish()?;
+    Ok(7 * ROUNDS)
+}

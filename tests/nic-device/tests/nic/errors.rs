@@ -1,0 +1,231 @@
+//! What goes wrong has its type, and its sentence in the device's record.
+
+use crate::boxes::Pages;
+use crate::devx::{BYTES, Channel, Failed, Side};
+use crate::record;
+use oxshmem::net::verbs::cq::CqPlan;
+use oxshmem::net::verbs::mailbox::Route;
+use oxshmem::net::verbs::memory::{Access, Place};
+use oxshmem::net::verbs::qp::{Peer, QpPlan, Settings};
+use oxshmem::net::verbs::{Cq, Device, Qp, Region, Uar, Umem, VerbsError};
+use oxshmem_device::net::mlx5::wqe;
+use oxshmem_device::net::mlx5::{Fence, Key, Syndrome};
+use std::error::Error;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+pub(crate) fn all() -> Result<String> {
+    type Check = (&'static str, fn() -> Result<()>);
+    let cases: &[Check] = &[
+        ("no such device", no_such_device),
+        ("no such port", no_such_port),
+        ("memory too small", memory_too_small),
+        ("numbers that do not fit", numbers_that_do_not_fit),
+        ("what firmware refuses", firmware_refuses),
+        ("wrong key", wrong_key),
+        ("dma-buf", dmabuf),
+    ];
+    for (name, case) in cases {
+        case().map_err(|error| format!("{name}: {error}"))?;
+    }
+    Ok(format!("{} kinds of errors have their types", cases.len()))
+}
+
+/// Fails unless `result` is an error that `expected` says yes to.
+fn is<T>(result: std::result::Result<T, VerbsError>, expected: impl Fn(&VerbsError) -> bool) -> Result<()> {
+    match result {
+        Ok(_) => Err("there was no error".into()),
+        Err(error) if expected(&error) => Ok(()),
+        Err(error) => Err(format!("another error than expected: {error}").into()),
+    }
+}
+
+fn no_such_device() -> Result<()> {
+    is(
+        Device::named("mlx5_9"),
+        |error| matches!(error, VerbsError::NoDevice { found, .. } if found == "mlx5_0"),
+    )
+}
+
+fn no_such_port() -> Result<()> {
+    let context = Device::named("mlx5_0")?.open()?;
+    is(context.port(2), |error| matches!(error, VerbsError::Call { call: "ibv_query_port", .. }))?;
+    if context.gid(1, 3)?.is_some() || context.gid(1, 0)?.is_none() {
+        return Err("the table of addresses has one at 0 alone".into());
+    }
+    if context.partition_key(1, 0)? != 0xffff {
+        return Err("the partition key is not the default".into());
+    }
+    if context.event()?.is_some() {
+        return Err("nothing has happened".into());
+    }
+    Ok(())
+}
+
+/// Memory for queues, and a doorbell page.
+fn room(side: &Side) -> Result<(Pages, Arc<Umem>, Arc<Uar>)> {
+    let pages = Pages::new(16 << 10);
+    // SAFETY: the pages are kept as long as the queues.
+    let umem = unsafe { Umem::of_mapped(&side.context, pages.start(), pages.length())? };
+    Ok((pages, umem, Uar::new(&side.context)?))
+}
+
+fn cq_plan(umem: &Arc<Umem>, log_size: u32, offset: u64, record: u64) -> CqPlan {
+    let at = |offset| Place { umem: Arc::clone(umem), offset };
+    CqPlan { log_size, entries: at(offset), record: at(record), collapsed: false }
+}
+
+fn memory_too_small() -> Result<()> {
+    let side = Side::new("mlx5_0")?;
+    let (_pages, umem, uar) = room(&side)?;
+    let too_small = |error: &VerbsError| matches!(error, VerbsError::Memory { .. });
+    for (log_size, offset, record) in [
+        (9, 0, 0),
+        (8, 64, 0),
+        (6, 0, 16 << 10),
+        (6, 0, (16 << 10) - 4),
+        (6, u64::MAX - 8, 0),
+        (63, 0, 0),
+        (64, 0, 0),
+    ] {
+        is(Cq::new(&side.context, &uar, cq_plan(&umem, log_size, offset, record)), too_small)
+            .map_err(|error| format!("2^{log_size} entries at {offset}, record at {record}: {error}"))?;
+    }
+    Ok(())
+}
+
+fn numbers_that_do_not_fit() -> Result<()> {
+    let side = Side::new("mlx5_0")?;
+    let channel = Channel::new(&side, false)?;
+    let route = Route::InfiniBand { lid: side.lid()?, service_level: 0 };
+    let peer = Peer { qpn: 1 << 24, psn: 0, route };
+    is(
+        channel.qp.connect(&Settings::default(), &peer),
+        |error| matches!(error, VerbsError::TooLarge { source, .. } if source.field == "remote_qpn"),
+    )
+}
+
+fn firmware_refuses() -> Result<()> {
+    let side = Side::new("mlx5_0")?;
+    let (_pages, umem, uar) = room(&side)?;
+    let refused = |error: &VerbsError| matches!(error, VerbsError::Firmware { status: 1.., .. });
+    // Not aligned.
+    is(Cq::new(&side.context, &uar, cq_plan(&umem, 6, 32, 8192)), refused)?;
+    // From reset there is no way to reset's peer states, and a port that is not there.
+    let channel = Channel::new(&side, false)?;
+    let route = Route::InfiniBand { lid: side.lid()?, service_level: 0 };
+    let peer = Peer { qpn: channel.qp.number(), psn: 0, route };
+    is(channel.qp.connect(&Settings { port: 2, ..Settings::default() }, &peer), refused)?;
+    record::says("vhca_port_num")?;
+    is(channel.qp.connect(&Settings { mtu: 6, ..Settings::default() }, &peer), refused)?;
+    record::says("mtu is 6")?;
+    // It is in init now, so that a whole connection does not start there.
+    is(channel.qp.connect(&Settings::default(), &peer), refused)?;
+    channel.qp.reset()?;
+    channel.qp.connect(&Settings::default(), &peer)?;
+    // A path of Ethernet that no packet would take.
+    channel.qp.reset()?;
+    let route = Route::Ethernet {
+        gid: [1; 16],
+        mac: [2; 6],
+        source: 0,
+        traffic_class: 0,
+        hop_limit: 64,
+        udp_source: 1,
+        priority: 0,
+    };
+    is(channel.qp.connect(&Settings::default(), &Peer { route, ..peer }), refused)?;
+    record::says("udp_sport")?;
+    // A command that is none.
+    is(side.context.command("(none)", &[0x7f; 16], &mut [0; 16]), refused)?;
+    // A queue in memory that is too small for the NIC, though not for us, is not possible; one on a page that was freed
+    // is: the page stays as long as the queue does.
+    let (_pages, umem, uar) = room(&side)?;
+    let cq = Cq::new(&side.context, &uar, cq_plan(&umem, 6, 0, 8192))?;
+    drop((umem, uar));
+    let plan = QpPlan {
+        log_size: 6,
+        queue: cq.plan().entries.clone(),
+        record: cq.plan().record.clone(),
+        user_index: 1 << 24,
+    };
+    is(
+        Qp::new(&side.pd, &cq, &Uar::new(&side.context)?, plan),
+        |error| matches!(error, VerbsError::TooLarge { source, .. } if source.field == "user_index"),
+    )
+}
+
+/// The first failure has its syndrome, what is behind it is flushed, and the rest of the device works on.
+fn wrong_key() -> Result<()> {
+    let side = Side::new("mlx5_0")?;
+    let mut channel = Channel::new(&side, false)?;
+    let other = Channel::new(&side, false)?;
+    channel.connect(side.lid()?, other.qp.number())?;
+    other.connect(side.lid()?, channel.qp.number())?;
+    let mut far = side.far(0);
+    far.key = Key::new(far.key.number() ^ 0x100);
+    for _ in 0..3 {
+        let request = wqe::write(channel.control(Fence::None), far, side.near(64), 8);
+        let bytes: Vec<u8> = request.iter().flat_map(|segment| segment.to_bytes()).collect();
+        channel.post(&bytes, true)?;
+    }
+    channel.ring();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        match channel.wait_one() {
+            Ok(()) => return Err("a write by a wrong key was done".into()),
+            Err(error) => match error.downcast::<Failed>() {
+                Ok(failed) => seen.push(failed.0),
+                Err(error) => return Err(error),
+            },
+        }
+    }
+    let flushed = Some(Syndrome::Flushed);
+    if seen != [Some(Syndrome::RemoteAccess), flushed, flushed] {
+        return Err(format!("the syndromes are {seen:?}").into());
+    }
+    let standing = channel.qp.standing()?;
+    if standing.state != 6 {
+        return Err(format!("{standing:?} after an error").into());
+    }
+    Ok(())
+}
+
+/// Memory by a descriptor, as a GPU's would come; a memory file maps as a dma-buf does.
+fn dmabuf() -> Result<()> {
+    let side = Side::new("mlx5_0")?;
+    // SAFETY: the name is a C string; the descriptor is new.
+    let file = unsafe {
+        let fd = libc::memfd_create(c"memory".as_ptr(), libc::MFD_CLOEXEC);
+        if fd < 0 || libc::ftruncate(fd, BYTES as i64) != 0 {
+            return Err("no memory file".into());
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    use std::os::fd::AsFd;
+    const NAME: u64 = 0x7000_0000_0000;
+    // SAFETY: nothing of this program accesses the file but by system calls.
+    let region = unsafe { Region::of_dmabuf(&side.pd, file.as_fd(), 4096, 8192, NAME, Access::HEAP)? };
+    let mut channel = Channel::new(&side, false)?;
+    let other = Channel::new(&side, false)?;
+    channel.connect(side.lid()?, other.qp.number())?;
+    other.connect(side.lid()?, channel.qp.number())?;
+    side.pages.put_word(0, 0x0123_4567_89ab_cdef);
+    let far = wqe::Place { address: NAME + 16, key: Key::new(region.rkey()) };
+    let request = wqe::write(channel.control(Fence::None), far, side.near(0), 8);
+    channel.post_segments(&request)?;
+    channel.finish()?;
+    let mut found = [0; 8];
+    std::os::unix::fs::FileExt::read_exact_at(&std::fs::File::from(file), &mut found, 4096 + 16)?;
+    if u64::from_ne_bytes(found) != 0x0123_4567_89ab_cdef {
+        return Err(format!("the file has {found:x?}").into());
+    }
+    // SAFETY: as above; this one is given back at once.
+    let gone = unsafe {
+        use std::os::fd::BorrowedFd;
+        Region::of_dmabuf(&side.pd, BorrowedFd::borrow_raw(1023), 0, 4096, 0, Access::HEAP)
+    };
+    is(gone, |error| matches!(error, VerbsError::Call { call: "ibv_reg_dmabuf_mr", .. }))
+}

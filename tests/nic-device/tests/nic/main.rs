@@ -1,0 +1,66 @@
+//! NVIDIA's own user-space driver against the emulated NIC, and against what oxshmem encodes.
+//!
+//! Each case is a process of its own, this program again, with the library of this crate preloaded. libibverbs and
+//! libmlx5 are the system's, unmodified.
+//!
+//! | case | what it shows |
+//! |---|---|
+//! | `stock` | `ibv_devinfo` sees the device |
+//! | `compare` | libmlx5 posts 100000 random operations, and every byte that counts is as our encoders have it |
+//! | `control` | encoders with one field wrong give differences, each for every operation that has the field |
+//! | `adversary` | the same operations under reordering and delays: the NIC finds no fault, the data is right |
+//! | `devx` | our own set-up is accepted: queues by commands to the firmware, posted to by our encoders |
+//! | `collapsed` | the same with a collapsed completion queue |
+//! | `errors` | wrong keys, numbers that do not fit, memory that is too small, wrong order of destruction |
+//! | `devices` | two NICs of one process |
+//! | `processes` | two processes, each with a NIC |
+
+mod boxes;
+mod case;
+mod classic;
+mod compare;
+mod devx;
+mod errors;
+mod operation;
+mod processes;
+mod random;
+mod record;
+mod stock;
+
+use case::{Case, Outcome};
+use std::process::ExitCode;
+
+const CASES: &[Case] = &[
+    Case::new("stock", stock::parent, None),
+    Case::new("compare", case::run, Some(compare::compare)),
+    Case::new("control", case::run, Some(compare::control)),
+    Case::new("adversary", case::run_against_adversary, Some(compare::adversary)),
+    Case::new("devx", case::run, Some(devx::ring)),
+    Case::new("collapsed", case::run, Some(devx::collapsed)),
+    Case::new("errors", case::run, Some(errors::all)),
+    Case::new("devices", case::run_with_two_devices, Some(devx::two_devices)),
+    Case::new("processes", processes::parent, Some(processes::child)),
+];
+
+fn main() -> ExitCode {
+    if let Some(name) = std::env::var_os(case::CHILD) {
+        return case::child(CASES, &name.to_string_lossy());
+    }
+    // The test harness's own options mean nothing here; anything else is a part of the cases' names.
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let mut failed = 0;
+    for case in CASES {
+        if !wanted.is_empty() && !wanted.iter().any(|part| case.name.contains(part.as_str())) {
+            continue;
+        }
+        match (case.parent)(case) {
+            Outcome::Passed(said) => println!("{}: {said}", case.name),
+            Outcome::Failed(why) => {
+                println!("{}: FAILED\n{why}", case.name);
+                failed += 1;
+            }
+        }
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -18,6 +18,8 @@
 pub mod answer;
 pub mod create_cq;
 pub mod create_qp;
+#[cfg(all(test, feature = "emulator"))]
+mod decoded;
 pub mod field;
 pub mod init2rtr;
 pub mod leave;

@@ -4,7 +4,7 @@
 //! the NIC looks at the same pages by a mapping of its own.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::attribute::{Answer, Refusal};
@@ -131,18 +131,8 @@ impl File {
         }
     }
 
-    /// Writes to every pipe of asynchronous events.
-    pub(crate) fn report(&self, event: &[u8; 16]) {
-        for entry in self.objects().live.values() {
-            if let Object::Events { writer } = entry.object {
-                // SAFETY: a pipe's end that is open. A full pipe loses the event, as a full queue of a kernel does.
-                unsafe { libc::write(writer, event.as_ptr().cast::<c_void>(), event.len()) };
-            }
-        }
-    }
-
-    /// The address by which the program knows the queue pair or completion queue of a number, for events.
-    pub(crate) fn user_handle(&self, wanted: impl Fn(&Object) -> Option<u64>) -> Option<u64> {
-        self.objects().live.values().find_map(|entry| wanted(&entry.object))
+    /// Looks at every object.
+    pub(crate) fn each(&self, mut look: impl FnMut(&Object)) {
+        self.objects().live.values().for_each(|entry| look(&entry.object));
     }
 }

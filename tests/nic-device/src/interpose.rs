@@ -151,3 +151,9 @@ unsafe extern "C" fn oxshmem_nic_record(buffer: *mut u8, room: usize) -> usize {
     }
     text.len()
 }
+
+/// Takes the link of NIC `index` away, or gives it back. 0, or -1 if that NIC does not run.
+#[unsafe(no_mangle)]
+extern "C" fn oxshmem_nic_link(index: usize, up: bool) -> c_int {
+    guarded(|| if nics::link(index, up) { 0 } else { system::fail(libc::ENODEV) })
+}

@@ -1,15 +1,14 @@
 //! The NICs of this process, each with its thread, which are made when they are first opened.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use oxshmem_emulator::nic::command::Created;
-use oxshmem_emulator::nic::{Adversary, Event, Fabric, Nic as Model, NicConfig, NicThread};
+use oxshmem_emulator::nic::{Adversary, Event, Fabric, Fault, Nic as Model, NicConfig, NicThread};
 
-use crate::object::Object;
-use crate::table;
+use crate::{event, table};
 
 /// How many there can be.
 pub(crate) const MAXIMUM: usize = 8;
@@ -24,6 +23,7 @@ const EVENT_PERIOD: Duration = Duration::from_millis(2);
 pub(crate) struct Nic {
     model: Arc<Model>,
     config: NicConfig,
+    index: usize,
     ethernet: bool,
     _thread: NicThread,
 }
@@ -33,9 +33,12 @@ pub(crate) struct Identity {
     pub(crate) lid: u16,
     pub(crate) gid: [u8; 16],
     pub(crate) ethernet: bool,
+    pub(crate) up: bool,
 }
 
 static NICS: [OnceLock<Nic>; MAXIMUM] = [const { OnceLock::new() }; MAXIMUM];
+/// Whether each has its link.
+static UP: [AtomicBool; MAXIMUM] = [const { AtomicBool::new(true) }; MAXIMUM];
 static MAKING: Mutex<Option<Arc<Fabric>>> = Mutex::new(None);
 
 impl Nic {
@@ -52,7 +55,12 @@ impl Nic {
     /// How its port is addressed. On Ethernet there is no local identifier.
     pub(crate) fn identity(&self) -> Identity {
         let lid = if self.ethernet { 0 } else { self.model.lid() };
-        Identity { lid, gid: self.model.gid(), ethernet: self.ethernet }
+        Identity {
+            lid,
+            gid: self.model.gid(),
+            ethernet: self.ethernet,
+            up: UP[self.index].load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -105,42 +113,29 @@ pub(crate) fn start(index: usize) -> Result<(), String> {
     let watched = Arc::clone(&model);
     events.spawn(move || hand_on(index, &watched)).map_err(|error| error.to_string())?;
     // The lock is held, so nobody else has made it.
-    let _ = NICS[index].set(Nic { model, config, ethernet, _thread: thread });
+    let _ = NICS[index].set(Nic { model, config, index, ethernet, _thread: thread });
     Ok(())
 }
 
-/// Hands the NIC's events on to those who have the device open, as `struct ib_uverbs_async_event_desc`.
+/// Hands the NIC's events on to those who have the device open.
 fn hand_on(index: usize, model: &Model) {
     loop {
         thread::sleep(EVENT_PERIOD);
         for event in model.events() {
-            let (number, kind) = match event {
-                Event::CompletionQueueError { cqn } => (Some(Created::Cq(cqn)), 0),
-                Event::QueuePairFatal { qpn } => (Some(Created::Qp(qpn)), 1),
-                Event::QueuePairRequest { qpn } => (Some(Created::Qp(qpn)), 2),
-                Event::QueuePairAccess { qpn } => (Some(Created::Qp(qpn)), 3),
-                Event::PortUp => (None, 9),
-                Event::PortDown => (None, 10),
-                _ => continue,
-            };
+            if let Event::PortUp | Event::PortDown = event {
+                UP[index].store(event == Event::PortUp, Ordering::Relaxed);
+            }
             for file in table::of_nic(index) {
-                // Queues of DEVX have events of their own, which are not offered.
-                let element = match number {
-                    None => Some(1),
-                    Some(wanted) => file.user_handle(|object| match object {
-                        Object::Queue { created, user, .. } if *created == wanted => Some(*user),
-                        _ => None,
-                    }),
-                };
-                if let Some(element) = element {
-                    let mut bytes = [0; 16];
-                    bytes[..8].copy_from_slice(&element.to_ne_bytes());
-                    bytes[8..12].copy_from_slice(&u32::to_ne_bytes(kind));
-                    file.report(&bytes);
-                }
+                event::hand_on(&file, event);
             }
         }
     }
+}
+
+/// Takes the link of NIC `index` away, or gives it back; false if the NIC does not run.
+pub(crate) fn link(index: usize, up: bool) -> bool {
+    let nic = NICS.get(index).and_then(OnceLock::get);
+    nic.is_some_and(|nic| nic.model.inject(Fault::Port { up }).is_ok())
 }
 
 /// How the NICs' rules were broken, a line each.

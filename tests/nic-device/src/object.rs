@@ -1,13 +1,14 @@
 //! What a handle can stand for.
 
 use std::ffi::c_int;
+use std::sync::atomic::AtomicU32;
 
 use oxshmem_emulator::nic::command::{self, Created};
 use oxshmem_emulator::nic::{Pd, Uar, Umem};
 
 use crate::attribute::{Answer, Refusal};
+use crate::event::{Channel, Stream};
 use crate::nics::Nic;
-use crate::system;
 
 /// Memory of a dma-buf, mapped for the NIC. Dropping it unmaps.
 pub(crate) struct Mapping {
@@ -75,14 +76,15 @@ pub(crate) enum Object {
         memory: [Umem; 2],
         /// The program's address.
         user: u64,
+        /// Events of it that were sent.
+        reported: AtomicU32,
     },
     /// A completion queue or queue pair of DEVX.
     Devx(Created),
-    /// The writing end of the pipe of asynchronous events.
-    Events {
-        /// The descriptor.
-        writer: c_int,
-    },
+    /// Where asynchronous events of verbs go.
+    Events(Stream),
+    /// Where events of DEVX go, of those objects that were subscribed to.
+    Channel(Channel),
 }
 
 impl Object {
@@ -101,9 +103,7 @@ impl Object {
                 }
             }
             Object::Devx(created) => command::destroy(model, *created)?,
-            Object::Events { writer } => {
-                system::close(*writer);
-            }
+            Object::Events(_) | Object::Channel(_) => {}
         }
         Ok(())
     }

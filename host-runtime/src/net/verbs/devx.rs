@@ -120,6 +120,11 @@ impl Object {
         self.context.judge(command, code, &answer)
     }
 
+    /// The library's object.
+    pub(super) fn pointer(&self) -> *mut DevxObj {
+        self.pointer.as_ptr()
+    }
+
     /// Asks for it, and fills the answer.
     pub(super) fn query(&self, command: &'static str, input: &[u8], answer: &mut [u8]) -> Result<()> {
         // SAFETY: an object that lives, and two buffers of the lengths that are said.

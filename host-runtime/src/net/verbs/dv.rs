@@ -1,7 +1,7 @@
 //! Structures of libmlx5, as `infiniband/mlx5dv.h` lays them out.
 
 use super::abi::{IbvCq, IbvPd, IbvQp};
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 
 /// `struct mlx5dv_context_attr`.
@@ -18,6 +18,12 @@ pub const WITH_DEVX: u32 = 1;
 #[repr(C)]
 pub struct DevxObj {
     _private: [u8; 0],
+}
+
+/// `struct mlx5dv_devx_event_channel`.
+#[repr(C)]
+pub struct DevxEventChannel {
+    pub fd: c_int,
 }
 
 /// `struct mlx5dv_devx_umem`.

@@ -3,10 +3,11 @@
 use super::abi::{IbvAsyncEvent, IbvQp};
 use super::context::Context;
 use super::error::Result;
+use std::ffi::c_int;
 use std::io;
 
-/// What a NIC reports on its own. Queue pairs that were made by commands to the firmware are not among it: their error
-/// shows in the completion queue and by a query.
+/// What a NIC reports on its own. Queue pairs that were made by commands to the firmware are not among it: see
+/// [`QpWatch`](super::QpWatch).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A queue pair of libmlx5's went to the error state.
@@ -41,20 +42,22 @@ pub enum Event {
 }
 
 impl Context {
+    /// Whether there is an event.
+    ///
+    /// # Errors
+    /// [`Call`](super::VerbsError::Call).
+    pub fn has_event(&self) -> Result<bool> {
+        // SAFETY: an open context, whose descriptor the library does not change.
+        self.is_readable(unsafe { (*self.pointer.as_ptr()).async_fd })
+    }
+
     /// The next event, if there is one.
     ///
     /// # Errors
     /// [`Call`](super::VerbsError::Call).
     pub fn event(&self) -> Result<Option<Event>> {
-        // SAFETY: an open context, whose descriptor the library does not change.
-        let fd = unsafe { (*self.pointer.as_ptr()).async_fd };
-        let mut waited = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one descriptor to be asked without waiting.
-        match unsafe { libc::poll(&raw mut waited, 1, 0) } {
-            0 => return Ok(None),
-            1 => {}
-            _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => return Ok(None),
-            _ => return Err(self.failed("poll of asynchronous events", "")),
+        if !self.has_event()? {
+            return Ok(None);
         }
         let mut event = IbvAsyncEvent { element: 0, event_type: 0 };
         // SAFETY: an open context; an event is there, so the call does not wait.
@@ -76,5 +79,17 @@ impl Context {
         // SAFETY: the event came from the library and is acknowledged once.
         unsafe { (self.library.verbs.ibv_ack_async_event)(&raw mut event) };
         Ok(Some(told))
+    }
+
+    /// Whether an event waits at a descriptor.
+    pub(super) fn is_readable(&self, fd: c_int) -> Result<bool> {
+        let mut asked = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor to be asked without waiting.
+        match unsafe { libc::poll(&raw mut asked, 1, 0) } {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => Ok(false),
+            _ => Err(self.failed("poll of events", "")),
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::abi::{
     IbvAsyncEvent, IbvContext, IbvCq, IbvDevice, IbvDeviceAttr, IbvGidEntry, IbvMr, IbvPd, IbvPortAttr,
     IbvQp, IbvQpAttr, IbvQpInitAttr,
 };
-use super::dv::{ContextAttr, DevxObj, DevxUar, DevxUmem, DevxUmemIn, Obj};
+use super::dv::{ContextAttr, DevxEventChannel, DevxObj, DevxUar, DevxUmem, DevxUmemIn, Obj};
 use super::error::{Result, VerbsError};
 use libloading::os::unix::{Library as Handle, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -94,6 +94,10 @@ functions! {
         mlx5dv_devx_alloc_uar(*mut IbvContext, u32) -> *mut DevxUar;
         mlx5dv_devx_free_uar(*mut DevxUar);
         mlx5dv_devx_query_eqn(*mut IbvContext, u32, *mut c_uint) -> c_int;
+        mlx5dv_devx_create_event_channel(*mut IbvContext, c_int) -> *mut DevxEventChannel;
+        mlx5dv_devx_destroy_event_channel(*mut DevxEventChannel);
+        mlx5dv_devx_subscribe_devx_event(*mut DevxEventChannel, *mut DevxObj, u16, *mut u16, u64) -> c_int;
+        mlx5dv_devx_get_event(*mut DevxEventChannel, *mut c_void, usize) -> isize;
     }
     optional {
         mlx5dv_devx_umem_reg_ex(*mut IbvContext, *mut DevxUmemIn) -> *mut DevxUmem;

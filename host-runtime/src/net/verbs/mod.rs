@@ -17,6 +17,7 @@
 //! | [`uar`] | [`Uar`]: doorbell pages |
 //! | [`cq`], [`qp`] | [`Cq`], [`Qp`]: queues in memory of ours, by commands to the firmware |
 //! | [`event`] | [`Event`]: what the NIC reports on its own |
+//! | [`watch`] | [`QpWatch`]: queue pairs of ours that went to the error state |
 //! | [`classic`] | queues that libmlx5 makes and posts to, for comparison |
 //! | [`mailbox`] | the commands, byte by byte |
 //! | [`error`] | [`VerbsError`] |
@@ -36,6 +37,7 @@ pub mod mailbox;
 pub mod memory;
 pub mod qp;
 pub mod uar;
+pub mod watch;
 
 pub use context::{Context, Port};
 pub use cq::Cq;
@@ -46,3 +48,4 @@ pub use library::Library;
 pub use memory::{Pd, Region, Umem};
 pub use qp::Qp;
 pub use uar::Uar;
+pub use watch::{QpFault, QpWatch};

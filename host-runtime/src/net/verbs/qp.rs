@@ -76,7 +76,7 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct Qp {
     // Destroyed before what it uses.
-    object: Object,
+    pub(super) object: Object,
     number: u32,
     plan: QpPlan,
     cq: Arc<Cq>,

@@ -48,13 +48,13 @@ pub(super) fn query_port(file: &File, call: &mut Call<'_>) -> Answer {
         .u16(20, 1) // partition keys
         .u16(22, identity.lid)
         .u16(24, 1) // the subnet manager's address
-        .u8(26, 4) // active
+        .u8(26, if identity.up { 4 } else { 1 }) // active or down
         .u8(27, 5) // MTU 4096
         .u8(28, 5)
         .u8(30, 4) // virtual lanes
         .u8(34, 2) // four lanes
         .u8(35, 0x80) // of 100 Gbit/s
-        .u8(36, 5) // link up
+        .u8(36, if identity.up { 5 } else { 2 }) // link up or polling
         .u8(37, if identity.ethernet { 2 } else { 1 });
     call.give(1, &reply.0)
 }

@@ -1,5 +1,7 @@
 //! Completion queues and queue pairs of verbs, whose memory libmlx5 allocates.
 
+use std::sync::atomic::AtomicU32;
+
 use oxshmem_emulator::nic::command::Created;
 use oxshmem_emulator::nic::{
     Access, Address, CqDescription, Pd, Place, QpDescription, Transition, Uar, Umem,
@@ -8,6 +10,7 @@ use oxshmem_emulator::nic::{
 use super::layout::{Given, Reply};
 use super::{UHW_IN, UHW_OUT, write};
 use crate::attribute::{Answer, Call, Refusal};
+use crate::event;
 use crate::file::File;
 use crate::object::Object;
 
@@ -42,7 +45,9 @@ fn kept(
     needs: &[u32],
 ) -> Result<u32, Refusal> {
     match made {
-        Ok(created) => Ok(file.insert(Object::Queue { created, memory, user }, needs)),
+        Ok(created) => {
+            Ok(file.insert(Object::Queue { created, memory, user, reported: AtomicU32::new(0) }, needs))
+        }
         Err(refusal) => {
             for umem in memory {
                 file.nic().model().deregister_umem(umem)?;
@@ -100,12 +105,14 @@ pub(super) fn create_cq(file: &File, call: &mut Call<'_>) -> Answer {
     call.give_handle(0, handle)
 }
 
-/// Destroys a completion queue. Nobody counts events here.
+/// Destroys a completion queue; how many events of completions and of errors it had.
 pub(super) fn destroy_cq(file: &File, call: &mut Call<'_>) -> Answer {
     call.only(&[0, 1])?;
     let kind = |object: &Object| matches!(object, Object::Queue { created: Created::Cq(_), .. });
-    file.destroy(call.handle(0)?, kind)?;
-    call.give(1, &[])
+    let handle = call.handle(0)?;
+    let events = event::read_of(file, handle);
+    file.destroy(handle, kind)?;
+    call.give(1, &Reply::<8>::new().u32(4, events).0)
 }
 
 fn domain(file: &File, handle: u32) -> Result<Pd, Refusal> {
@@ -173,12 +180,14 @@ pub(super) fn create_qp(file: &File, call: &mut Call<'_>) -> Answer {
     call.give_handle(0, handle)
 }
 
-/// Destroys a queue pair.
+/// Destroys a queue pair; how many events it had.
 pub(super) fn destroy_qp(file: &File, call: &mut Call<'_>) -> Answer {
     call.only(&[0, 1])?;
     let kind = |object: &Object| matches!(object, Object::Queue { created: Created::Qp(_), .. });
-    file.destroy(call.handle(0)?, kind)?;
-    call.give(1, &[])
+    let handle = call.handle(0)?;
+    let events = event::read_of(file, handle);
+    file.destroy(handle, kind)?;
+    call.give(1, &events.to_ne_bytes())
 }
 
 /// `struct ib_uverbs_modify_qp`, of which each transition needs some fields (`enum ibv_qp_attr_mask`).

@@ -134,6 +134,11 @@ pub(crate) fn run_with_two_devices(case: &Case) -> Outcome {
     run_with(case, &[("OXSHMEM_NIC_DEVICES", "2")])
 }
 
+/// Runs a case with two NICs on Ethernet.
+pub(crate) fn run_on_ethernet(case: &Case) -> Outcome {
+    run_with(case, &[("OXSHMEM_NIC_DEVICES", "2"), ("OXSHMEM_NIC_LINK", "ethernet")])
+}
+
 /// Runs the child's side of a case.
 pub(crate) fn child(cases: &[Case], name: &str) -> ExitCode {
     let Some(body) = cases.iter().find(|case| case.name == name).and_then(|case| case.body) else {

@@ -5,6 +5,7 @@ use crate::boxes::Pages;
 use crate::operation::inline;
 use crate::random::Random;
 use crate::record;
+use oxshmem::net::verbs::context::{GidKind, Link};
 use oxshmem::net::verbs::cq::CqPlan;
 use oxshmem::net::verbs::mailbox::Route;
 use oxshmem::net::verbs::memory::{Access, Place};
@@ -58,6 +59,25 @@ impl Side {
         Ok(self.context.port(1)?.lid)
     }
 
+    /// How peers reach it.
+    fn route(&self) -> Result<Route> {
+        let port = self.context.port(1)?;
+        let gid = self.context.gid(1, 0)?.ok_or("the port has no address")?;
+        Ok(match (port.link, gid.kind) {
+            (Link::InfiniBand, GidKind::InfiniBand) => Route::InfiniBand { lid: port.lid, service_level: 0 },
+            (Link::Ethernet, GidKind::RoceV2) => Route::Ethernet {
+                gid: gid.bytes,
+                mac: [0x02, 0, 0, 0, 0, 1],
+                source: 0,
+                traffic_class: 0x68,
+                hop_limit: 64,
+                udp_source: 0xc123,
+                priority: 3,
+            },
+            other => return Err(format!("{port:?} with an address of {other:?}").into()),
+        })
+    }
+
     pub(crate) fn near(&self, offset: u64) -> Name {
         Name { address: self.region.address() + offset, key: Key::new(self.region.lkey()) }
     }
@@ -97,7 +117,10 @@ impl Channel {
     }
 
     pub(crate) fn connect(&self, lid: u16, qpn: u32) -> Result<()> {
-        let route = Route::InfiniBand { lid, service_level: 0 };
+        self.connect_by(Route::InfiniBand { lid, service_level: 0 }, qpn)
+    }
+
+    fn connect_by(&self, route: Route, qpn: u32) -> Result<()> {
         Ok(self.qp.connect(&Settings::default(), &Peer { qpn, psn: 0, route })?)
     }
 
@@ -246,8 +269,8 @@ fn run(near: &str, far: &str, collapsed: bool) -> Result<String> {
     let (near, far) = (Side::new(near)?, Side::new(far)?);
     let mut channel = Channel::new(&near, collapsed)?;
     let other = Channel::new(&far, collapsed)?;
-    channel.connect(far.lid()?, other.qp.number())?;
-    other.connect(near.lid()?, channel.qp.number())?;
+    channel.connect_by(far.route()?, other.qp.number())?;
+    other.connect_by(near.route()?, channel.qp.number())?;
     let operations = exercise(&mut channel, &near, |offset| far.far(offset))?;
     let found: Vec<u64> = (0..4).map(|i| far.pages.word(8 * i)).collect();
     if found != expected() {

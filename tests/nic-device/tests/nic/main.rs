@@ -11,8 +11,12 @@
 //! | `adversary` | the same operations under reordering and delays: the NIC finds no fault, the data is right |
 //! | `devx` | our own set-up is accepted: queues by commands to the firmware, posted to by our encoders |
 //! | `collapsed` | the same with a collapsed completion queue |
+//! | `reordered` | the same under reordering and delays |
 //! | `errors` | wrong keys, numbers that do not fit, memory that is too small, wrong order of destruction |
+//! | `events` | what befalls queue pairs and ports is reported |
+//! | `garbage` | calls of nonsense are refused, and the device works on |
 //! | `devices` | two NICs of one process |
+//! | `ethernet` | the same on Ethernet |
 //! | `processes` | two processes, each with a NIC |
 
 mod boxes;
@@ -21,6 +25,8 @@ mod classic;
 mod compare;
 mod devx;
 mod errors;
+mod events;
+mod garbage;
 mod operation;
 mod processes;
 mod random;
@@ -37,8 +43,12 @@ const CASES: &[Case] = &[
     Case::new("adversary", case::run_against_adversary, Some(compare::adversary)),
     Case::new("devx", case::run, Some(devx::ring)),
     Case::new("collapsed", case::run, Some(devx::collapsed)),
+    Case::new("reordered", case::run_against_adversary, Some(devx::ring)),
     Case::new("errors", case::run, Some(errors::all)),
+    Case::new("events", case::run, Some(events::all)),
+    Case::new("garbage", case::run, Some(garbage::all)),
     Case::new("devices", case::run_with_two_devices, Some(devx::two_devices)),
+    Case::new("ethernet", case::run_on_ethernet, Some(devx::two_devices)),
     Case::new("processes", processes::parent, Some(processes::child)),
 ];
 

@@ -1,23 +1,39 @@
 //! What the preloaded library has refused, and where the NIC's rules were broken.
 
 use std::error::Error;
+use std::ffi::{CStr, c_int, c_void};
 
-type Record = unsafe extern "C" fn(*mut u8, usize) -> usize;
+/// A function of the preloaded library.
+fn find(name: &CStr) -> Result<*mut c_void, Box<dyn Error>> {
+    // SAFETY: the name is a C string.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if found.is_null() {
+        Err("the library of the emulated device is not preloaded".into())
+    } else {
+        Ok(found)
+    }
+}
 
 /// The record so far.
 pub(crate) fn text() -> Result<String, Box<dyn Error>> {
-    // SAFETY: the name is a C string.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"oxshmem_nic_record".as_ptr()) };
-    if found.is_null() {
-        return Err("the library of the emulated device is not preloaded".into());
-    }
     // SAFETY: the library's function of that name has this type.
-    let record: Record = unsafe { std::mem::transmute(found) };
-    let mut text = vec![0; 1 << 20];
+    let record: unsafe extern "C" fn(*mut u8, usize) -> usize =
+        unsafe { std::mem::transmute(find(c"oxshmem_nic_record")?) };
+    // SAFETY: without room it only says how long the text is.
+    let length = unsafe { record(std::ptr::null_mut(), 0) };
+    let mut text = vec![0; length];
     // SAFETY: a buffer of that length.
-    let length = unsafe { record(text.as_mut_ptr(), text.len()) };
-    text.truncate(length);
+    let now = unsafe { record(text.as_mut_ptr(), length) };
+    text.truncate(now);
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Takes the link of a NIC away, or gives it back.
+pub(crate) fn link(index: usize, up: bool) -> Result<(), Box<dyn Error>> {
+    // SAFETY: the library's function of that name has this type.
+    let link: extern "C" fn(usize, bool) -> c_int =
+        unsafe { std::mem::transmute(find(c"oxshmem_nic_link")?) };
+    if link(index, up) == 0 { Ok(()) } else { Err(format!("NIC {index} has no link to change").into()) }
 }
 
 /// Fails if anything was refused.

@@ -9,7 +9,8 @@ use nic_poster::{Entry, Pair, Setup};
 use std::time::Instant;
 
 fn main() {
-    let kinds: [(&str, fn(&Pair) -> Entry); 5] = [
+    type Kind = (&'static str, fn(&Pair) -> Entry);
+    let kinds: [Kind; 5] = [
         ("write 8 B inline", |pair| Entry::inline(pair.remote(0), &[1; 8])),
         ("write 8 B", |pair| Entry::write(pair.remote(0), pair.local(0), 8)),
         ("write 4 KiB", |pair| Entry::write(pair.remote(0), pair.local(0), 4096)),

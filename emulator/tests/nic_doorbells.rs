@@ -5,6 +5,9 @@ mod nic_poster;
 use nic_poster::{Entry, Memory, Pair, Setup};
 use oxshmem_emulator::nic::{Event, Rule, State, Syndrome};
 
+/// A seed that is late seldom, for long runs.
+const MILD: Option<u64> = Some(4476);
+
 fn sentence(pair: &Pair, rule: Rule, words: &str) {
     let violations = pair.a.nic.violations();
     assert_eq!(violations.len(), 1, "{violations:?}");
@@ -48,7 +51,7 @@ fn both_forms_of_doorbell_ring() {
 
 #[test]
 fn the_index_wraps_at_65536_whatever_the_rings_size() {
-    for (log_send, seed) in [(4, None), (15, Some(5))] {
+    for (log_send, seed) in [(4, None), (15, MILD)] {
         let mut pair = Pair::new(Setup { log_send, seed, ..Setup::default() });
         let batch = (1_u64 << log_send).min(60);
         while pair.a.posted < 65_800 {

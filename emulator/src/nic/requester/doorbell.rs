@@ -20,6 +20,8 @@ impl Requester {
     pub(in crate::nic) fn doorbell(&mut self, bytes: [u8; 8], common: &mut Common, room: &mut Room<'_>) {
         if self.lost_doorbells > 0 {
             self.lost_doorbells -= u32::from(self.lost_doorbells != u32::MAX);
+            // Not the driver's fault.
+            self.never_rung_said = true;
             return;
         }
         if !matches!(common.state, State::Rts | State::Error) {

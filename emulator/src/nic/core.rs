@@ -203,7 +203,7 @@ impl Core {
         };
         match (wrong, found) {
             (Some(sentence), _) => room.log.violation(qpn, Rule::DoorbellPlace, &bytes, sentence),
-            (None, Some(qp)) => qp.requester.doorbell(bytes, &mut qp.common, &mut room),
+            (None, Some(qp)) => qp.requester.doorbell(offset, bytes, &mut qp.common, &mut room),
             (None, None) => {}
         }
     }

@@ -16,8 +16,14 @@ use std::sync::atomic::{Ordering, fence};
 const SEND_WORD: u64 = 4;
 
 impl Requester {
-    /// A doorbell of 8 bytes for this queue pair.
-    pub(in crate::nic) fn doorbell(&mut self, bytes: [u8; 8], common: &mut Common, room: &mut Room<'_>) {
+    /// A doorbell of 8 bytes for this queue pair, stored to the register at `offset` of its page.
+    pub(in crate::nic) fn doorbell(
+        &mut self,
+        offset: u32,
+        bytes: [u8; 8],
+        common: &mut Common,
+        room: &mut Room<'_>,
+    ) {
         if self.lost_doorbells > 0 {
             self.lost_doorbells -= u32::from(self.lost_doorbells != u32::MAX);
             // Not the driver's fault.
@@ -35,7 +41,7 @@ impl Requester {
         if !self.take_record(common, room) {
             return;
         }
-        if let Err(sentence) = self.check_bell(bytes, common.qpn) {
+        if let Err(sentence) = self.check_bell(offset, bytes, common.qpn) {
             room.log.violation(common.qpn, Rule::DoorbellIndex, &bytes, sentence);
             common.fail(Event::QueuePairFatal { qpn: common.qpn }, room.log);
             return;
@@ -118,7 +124,10 @@ impl Requester {
     }
 
     /// A doorbell is either the next index, or the first 8 bytes of the newest entry.
-    fn check_bell(&mut self, bytes: [u8; 8], qpn: u32) -> Result<(), String> {
+    ///
+    /// Those of one register come in order. libmlx5 uses a pair of registers in turn, and who looks at memory cannot
+    /// tell which of the two was stored first.
+    fn check_bell(&mut self, offset: u32, bytes: [u8; 8], qpn: u32) -> Result<(), String> {
         let [top, high, low, opcode, .., units] = bytes;
         let index = u16::from_be_bytes([high, low]);
         let names_entry = units != 0;
@@ -138,10 +147,11 @@ impl Requester {
             ));
         }
         let named = self.seen - behind;
-        if named < self.bell {
+        let bell = self.bells.get(&offset).copied().unwrap_or(0);
+        if named < bell {
             return Err(format!(
                 "a doorbell for index {next:#06x} after one for {:#06x}: two that ring must not overtake each other",
-                self.bell as u16
+                bell as u16
             ));
         }
         if names_entry && named > self.fetched {
@@ -153,7 +163,7 @@ impl Requester {
                 ));
             }
         }
-        self.bell = named;
+        self.bells.insert(offset, named);
         Ok(())
     }
 }

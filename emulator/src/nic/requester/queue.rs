@@ -10,7 +10,7 @@ use crate::nic::room::Room;
 use crate::nic::syndrome::Syndrome;
 use crate::nic::violation::Rule;
 use crate::nic::wqe::{BLOCK, Operation, Request, blocks_of};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{Ordering, fence};
 
 /// Most work requests that are read and not completed.
@@ -96,8 +96,8 @@ pub(in crate::nic) struct Requester {
     pub(super) seen: u64,
     /// What doorbells were rung for.
     pub(super) rung: u64,
-    /// What the newest doorbell named.
-    pub(super) bell: u64,
+    /// What the newest doorbell of each register named, by its offset.
+    pub(super) bells: BTreeMap<u32, u64>,
     /// Since when the record is ahead of the doorbell.
     pub(super) ahead_since: Option<u64>,
     pub(super) never_rung_said: bool,
@@ -130,7 +130,7 @@ impl Requester {
             log_send,
             seen: 0,
             rung: 0,
-            bell: 0,
+            bells: BTreeMap::new(),
             ahead_since: None,
             never_rung_said: false,
             fetched: 0,

@@ -5,6 +5,9 @@ mod nic_poster;
 use nic_poster::{Entry, Memory, Pair, Setup};
 use oxshmem_emulator::nic::{Event, Rule, State, Syndrome};
 
+/// A seed that is late seldom, for long runs.
+const MILD: Option<u64> = Some(4476);
+
 fn sentence(pair: &Pair, rule: Rule, words: &str) {
     let violations = pair.a.nic.violations();
     assert_eq!(violations.len(), 1, "{violations:?}");
@@ -48,14 +51,15 @@ fn both_forms_of_doorbell_ring() {
 
 #[test]
 fn the_index_wraps_at_65536_whatever_the_rings_size() {
-    for (log_send, seed) in [(3, None), (6, Some(5)), (15, None)] {
+    for (log_send, seed) in [(4, None), (15, MILD)] {
         let mut pair = Pair::new(Setup { log_send, seed, ..Setup::default() });
         let batch = (1_u64 << log_send).min(60);
-        while pair.a.posted < 70_000 {
+        while pair.a.posted < 65_800 {
             let (at, to) = (pair.remote(0), pair.local(0));
-            for _ in 3..batch {
-                pair.a.post(Entry::fetch_add(at, to, 1).flags(0));
+            for _ in 4..batch {
+                pair.a.post(Entry::nop().flags(0));
             }
+            pair.a.post(Entry::fetch_add(at, to, 1).flags(0));
             // Two WQEBBs, at an odd index now and then, so that it goes around the ring's end.
             pair.a.post(Entry::nop().flags(0));
             let last = pair.a.post(Entry::masked_swap8(at, to, [0, 0, 0, 0]));

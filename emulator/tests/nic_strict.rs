@@ -286,7 +286,8 @@ fn remote_rights() {
         change(&mut access);
         access
     };
-    let cases: [(fn(&mut Access), fn(&Pair) -> Entry, &str); 3] = [
+    type Case = (fn(&mut Access), fn(&Pair) -> Entry, &'static str);
+    let cases: [Case; 3] = [
         (|access| access.remote_write = false, |pair| write(pair), "writes"),
         (|access| access.remote_read = false, |pair| Entry::read(pair.remote(0), pair.local(0), 8), "reads"),
         (|access| access.remote_atomic = false, |pair| add(pair), "atomics"),

@@ -46,6 +46,11 @@ impl Nic {
         self.gid
     }
 
+    /// Whether the port has a link.
+    pub fn link(&self) -> bool {
+        self.core().link()
+    }
+
     /// Makes a protection domain.
     ///
     /// # Errors

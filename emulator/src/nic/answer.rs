@@ -52,6 +52,11 @@ impl Answers {
         self.0.clear();
     }
 
+    /// Whether the newest answer is one whose bytes are still to be sampled.
+    pub(super) fn ends_with_read(&self) -> bool {
+        matches!(self.0.back(), Some(Answer::Read { .. }))
+    }
+
     /// Reads and atomics that are not answered.
     pub(super) fn results(&self) -> usize {
         self.0.iter().filter(|answer| matches!(answer, Answer::Read { .. } | Answer::Atomic { .. })).count()

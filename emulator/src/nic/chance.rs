@@ -54,7 +54,7 @@ impl Chance {
         let mut random = Random(seed ^ (u64::from(lid) << 48));
         random.next();
         // Each kind has its own temper for the whole run: reorderings need one thing much later than another.
-        let mut temper = || [1, 2, 4, 16, 64][random.below(5) as usize];
+        let mut temper = || [1, 1, 2, 8, 32][random.below(5) as usize];
         let odds = adversary.map(|_| std::array::from_fn(|_| temper()));
         Self { random, odds }
     }

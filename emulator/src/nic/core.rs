@@ -114,8 +114,9 @@ impl Core {
         let (mut room, qps) = self.split();
         for qpn in &turns {
             if let Some(qp) = qps.get_mut(qpn) {
-                busy |= qp.requester.advance(&mut qp.common, &mut room);
+                // Answers first: requests must not take all the room on the wire.
                 busy |= qp.responder.advance(&mut qp.common, &mut room);
+                busy |= qp.requester.advance(&mut qp.common, &mut room);
             }
         }
         self.turns = turns;
@@ -262,6 +263,10 @@ impl Core {
             Fault::Frozen(frozen) => self.frozen = frozen,
         }
         Ok(())
+    }
+
+    pub(super) fn link(&self) -> bool {
+        self.link
     }
 
     pub(super) fn qp(&mut self, qpn: u32) -> Result<&mut Qp, Refused> {

@@ -254,10 +254,14 @@ impl Responder {
             State::Reset | State::Init => return false,
         }
         let mut busy = !self.work.is_empty();
-        // Without an adversary the oldest is all that has to be looked at.
+        // Without an adversary the oldest is all that has to be looked at, and a read is answered before anything
+        // behind it happens.
         while self.execute(room) | self.retire(common, room) {
             if room.chance.is_adverse() {
                 break;
+            }
+            if self.answers.ends_with_read() {
+                self.answers.send(common, self.rnr_timer, room);
             }
         }
         busy |= self.answers.send(common, self.rnr_timer, room);

@@ -48,6 +48,8 @@ impl Fabric {
 
     /// The fabric of a file, which is made if it is not there: every process names the same file and number.
     /// A folder in memory, such as `/dev/shm`, keeps it from being written to disk. Whoever uses it removes it.
+    /// The processes must see each other under `/proc` (one PID namespace): that is how the place of one that died is
+    /// known.
     ///
     /// # Errors
     /// [`Refused::Fabric`] if the file cannot be made, is something else, or was made for another number.

@@ -168,7 +168,9 @@ impl Requester {
             return;
         }
         let waits = |stage, tried| stage == Stage::Sent || stage == Stage::Queued && tried;
-        let oldest = self.pending.iter_mut().find(|pending| waits(pending.stage, pending.tried));
+        // What failed already ends the queue pair, and everything behind it.
+        let oldest = self.pending.iter_mut().find(|pending| pending.stage != Stage::Done);
+        let oldest = oldest.filter(|oldest| waits(oldest.stage, oldest.tried));
         let Some(oldest) = oldest else {
             self.deadline = None;
             return;

@@ -52,13 +52,16 @@ impl Requester {
             if room.chance.late(Late::Completion) {
                 return true;
             }
-            let says = |opcode, stage| match stage {
-                // It had failed already when the state changed.
-                Stage::Failed { syndrome, vendor } => Says::Failed { opcode, syndrome, vendor },
-                _ => Says::Failed { opcode, syndrome: Syndrome::Flushed, vendor: 0 },
-            };
+            let flushed = |opcode| Says::Failed { opcode, syndrome: Syndrome::Flushed, vendor: 0 };
             if let Some(pending) = self.pending.pop_front() {
-                self.leave(&pending, says(pending.opcode, pending.stage), common, room);
+                let says = match pending.stage {
+                    // It had failed when something else brought the error state; what is behind it had not.
+                    Stage::Failed { syndrome, vendor } if !self.told => {
+                        Says::Failed { opcode: pending.opcode, syndrome, vendor }
+                    }
+                    _ => flushed(pending.opcode),
+                };
+                self.leave(&pending, says, common, room);
                 continue;
             }
             let first = self.blocks(self.fetched, 1);
@@ -67,13 +70,13 @@ impl Requester {
             let blocks = blocks_of(&first).filter(|&blocks| blocks <= posted).unwrap_or(posted);
             let start = self.fetched;
             self.fetched += blocks;
-            let says = says(first[3], Stage::Queued);
-            self.give_back(start, self.fetched, true, says, common, room);
+            self.give_back(start, self.fetched, true, flushed(first[3]), common, room);
         }
     }
 
     fn leave(&mut self, done: &Pending, says: Says, common: &mut Common, room: &mut Room<'_>) {
         let failed = matches!(says, Says::Failed { .. });
+        self.told |= failed && !matches!(says, Says::Failed { syndrome: Syndrome::Flushed, .. });
         self.give_back(done.start, done.end, failed || done.signalled, says, common, room);
     }
 

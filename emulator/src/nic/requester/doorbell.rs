@@ -26,6 +26,8 @@ impl Requester {
     ) {
         if self.lost_doorbells > 0 {
             self.lost_doorbells -= u32::from(self.lost_doorbells != u32::MAX);
+            // Not the driver's fault.
+            self.never_rung_said = true;
             return;
         }
         if !matches!(common.state, State::Rts | State::Error) {

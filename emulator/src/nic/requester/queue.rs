@@ -108,6 +108,8 @@ pub(in crate::nic) struct Requester {
     pub(super) pending: VecDeque<Pending>,
     /// Nothing is read any more: a work request failed, and the error state follows.
     pub(super) stopped: bool,
+    /// A completion told of a failure, which is the cause of all that follows.
+    pub(super) told: bool,
     pub(super) next_psn: u64,
     /// The first packet that was not answered.
     pub(super) acked: u64,
@@ -136,6 +138,7 @@ impl Requester {
             freed: 0,
             pending: VecDeque::new(),
             stopped: false,
+            told: false,
             next_psn: 0,
             acked: 0,
             limits: Limits::default(),

@@ -8,9 +8,9 @@
 //! |---|---|
 //! | [`input`] | reading of bits, with a memory of which were read |
 //! | [`failure`] | [`Failure`], [`Status`] |
-//! | [`create`] | [`Create`]: completion queues and queue pairs |
-//! | [`change`] | [`Change`]: transitions of queue pairs |
-//! | [`ask`] | [`Ask`]: queries, and their answers |
+//! | [`mod@create`] | [`Create`]: completion queues and queue pairs |
+//! | [`mod@change`] | [`Change`]: transitions of queue pairs |
+//! | [`mod@ask`] | [`Ask`]: queries, and their answers |
 //! | [`run`] | [`Created`]; commands carried out on a [`Nic`](super::Nic) |
 
 pub mod ask;

@@ -18,7 +18,7 @@ pub enum VerbsError {
         why: String,
     },
     /// A library is there and lacks a function. Fault: the machine.
-    #[error("{library} has no {function}: it is older than needed; install rdma-core 28 or newer")]
+    #[error("{library} has no {function}: it is older than needed; install rdma-core 25 or newer")]
     OldLibrary {
         /// The file's name.
         library: &'static str,

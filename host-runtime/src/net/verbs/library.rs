@@ -144,3 +144,34 @@ fn open(library: &'static str) -> Result<Handle> {
 fn because(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_is_not_there_says_what_to_install() {
+        let error = open("liboxshmem-is-not-there.so.1").unwrap_err();
+        assert!(
+            matches!(&error, VerbsError::NoLibrary { why, .. } if why.contains("cannot open")),
+            "{error:?}"
+        );
+        assert!(error.to_string().contains("install rdma-core's libraries"), "{error}");
+    }
+
+    #[test]
+    fn a_library_that_lacks_a_function_is_too_old() {
+        // The C library is in every process, and has none of them.
+        let other = open("libc.so.6").unwrap();
+        let error = Verbs::find(&other).unwrap_err();
+        assert!(
+            matches!(error, VerbsError::OldLibrary { library: VERBS, function: "ibv_get_device_list" }),
+            "{error:?}"
+        );
+        let error = Mlx5::find(&other).unwrap_err();
+        assert!(
+            matches!(error, VerbsError::OldLibrary { library: MLX5, function: "mlx5dv_is_supported" }),
+            "{error:?}"
+        );
+    }
+}

@@ -235,7 +235,7 @@ impl Umem {
             return Err(VerbsError::Newer {
                 what: "queues in a dma-buf",
                 function: "mlx5dv_devx_umem_reg_ex",
-                since: 41,
+                since: 35,
             });
         };
         let mut ask = DevxUmemIn {

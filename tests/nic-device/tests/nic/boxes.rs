@@ -1,5 +1,6 @@
 //! Memory for queues and data: pages that the NIC and this program both use.
 
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
 /// Pages of zeros. What the NIC writes is read with [`get`](Self::get) and [`word`](Self::word), which read memory afresh.
@@ -10,10 +11,18 @@ pub(crate) struct Pages {
 
 impl Pages {
     pub(crate) fn new(length: usize) -> Self {
+        Self::map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    /// The first bytes of a file.
+    pub(crate) fn of_file(file: BorrowedFd<'_>, length: usize) -> Self {
+        Self::map(length, libc::MAP_SHARED, file.as_raw_fd())
+    }
+
+    fn map(length: usize, flags: i32, file: i32) -> Self {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a fresh mapping.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, -1, 0) };
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, file, 0) };
         assert!(start != libc::MAP_FAILED, "no memory for {length} bytes");
         Pages { start: NonNull::new(start.cast()).expect("a mapping is not at zero"), length }
     }

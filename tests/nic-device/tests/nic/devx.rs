@@ -31,6 +31,8 @@ const DEPTH: u64 = 1 << LOG_SIZE;
 const QUEUE: u64 = 0;
 const ENTRIES: u64 = 64 * DEPTH;
 const RECORDS: u64 = ENTRIES + 64 * DEPTH;
+/// Bytes of the memory of queues.
+pub(crate) const QUEUES: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A NIC with memory that peers may use.
@@ -102,10 +104,15 @@ pub(crate) struct Channel {
 
 impl Channel {
     pub(crate) fn new(side: &Side, collapsed: bool) -> Result<Channel> {
-        let pages = Pages::new(64 << 10);
-        pages.put(ENTRIES as usize, &[cqe::EMPTY; 64 * DEPTH as usize]);
+        let pages = Pages::new(QUEUES);
         // SAFETY: the pages stay until the queues are dropped, and are accessed by volatile accesses and atomics alone.
         let umem = unsafe { Umem::of_mapped(&side.context, pages.start(), pages.length())? };
+        Self::in_memory(side, pages, umem, collapsed)
+    }
+
+    /// Queues in memory of [`QUEUES`] bytes that the NIC knows.
+    pub(crate) fn in_memory(side: &Side, pages: Pages, umem: Arc<Umem>, collapsed: bool) -> Result<Channel> {
+        pages.put(ENTRIES as usize, &[cqe::EMPTY; 64 * DEPTH as usize]);
         let at = |offset| Place { umem: Arc::clone(&umem), offset };
         let uar = Uar::new(&side.context)?;
         let plan = CqPlan { log_size: LOG_SIZE, entries: at(ENTRIES), record: at(RECORDS), collapsed };

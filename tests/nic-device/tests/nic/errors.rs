@@ -1,8 +1,10 @@
 //! What goes wrong has its type, and its sentence in the device's record.
 
 use crate::boxes::Pages;
-use crate::devx::{BYTES, Channel, Failed, Side};
+use crate::devx::{BYTES, Channel, Failed, QUEUES, Side, exercise};
 use crate::record;
+use oxshmem::net::verbs::abi::IbvWc;
+use oxshmem::net::verbs::classic::{ClassicCq, ClassicQp, Operation, Post};
 use oxshmem::net::verbs::cq::CqPlan;
 use oxshmem::net::verbs::mailbox::Route;
 use oxshmem::net::verbs::memory::{Access, Place};
@@ -11,8 +13,9 @@ use oxshmem::net::verbs::{Cq, Device, Qp, Region, Uar, Umem, VerbsError};
 use oxshmem_device::net::mlx5::wqe;
 use oxshmem_device::net::mlx5::{Fence, Key, Syndrome};
 use std::error::Error;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -25,7 +28,9 @@ pub(crate) fn all() -> Result<String> {
         ("numbers that do not fit", numbers_that_do_not_fit),
         ("what firmware refuses", firmware_refuses),
         ("wrong key", wrong_key),
+        ("wrong key by libmlx5", wrong_key_by_libmlx5),
         ("dma-buf", dmabuf),
+        ("queues in a dma-buf", queues_in_dmabuf),
     ];
     for (name, case) in cases {
         case().map_err(|error| format!("{name}: {error}"))?;
@@ -193,18 +198,73 @@ fn wrong_key() -> Result<()> {
     Ok(())
 }
 
-/// Memory by a descriptor, as a GPU's would come; a memory file maps as a dma-buf does.
-fn dmabuf() -> Result<()> {
+/// libmlx5 reads our completions of errors as what they are: `enum ibv_wc_status`.
+fn wrong_key_by_libmlx5() -> Result<()> {
     let side = Side::new("mlx5_0")?;
+    let cq = ClassicCq::new(&side.context, 16)?;
+    let (near, far) = (ClassicQp::new(&side.pd, &cq, 16, 0)?, ClassicQp::new(&side.pd, &cq, 16, 0)?);
+    near.connect(far.number(), side.lid()?)?;
+    far.connect(near.number(), side.lid()?)?;
+    for id in 0..3 {
+        let post = Post {
+            id,
+            operation: Operation::Write,
+            fenced: false,
+            signalled: true,
+            local: (side.region.address(), 8, side.region.lkey()),
+            remote: (side.region.address(), side.region.rkey() ^ 0x100),
+        };
+        // SAFETY: it is no inline write.
+        unsafe { near.post(&post)? };
+    }
+    // SAFETY: all fields are integers, for which zero is a value.
+    let mut found: [IbvWc; 4] = unsafe { std::mem::zeroed() };
+    let mut seen = Vec::new();
+    let start = Instant::now();
+    while seen.len() < 3 && start.elapsed() < Duration::from_secs(20) {
+        let count = cq.poll(&mut found)?;
+        seen.extend(found[..count].iter().map(|completion| (completion.wr_id, completion.status)));
+    }
+    // Remote access error, then flushed.
+    if seen != [(0, 10), (1, 5), (2, 5)] {
+        return Err(format!("the completions are {seen:?}").into());
+    }
+    Ok(())
+}
+
+/// A memory file; it maps as a dma-buf does.
+fn memory_file(length: usize) -> Result<OwnedFd> {
     // SAFETY: the name is a C string; the descriptor is new.
-    let file = unsafe {
+    unsafe {
         let fd = libc::memfd_create(c"memory".as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 || libc::ftruncate(fd, BYTES as i64) != 0 {
+        if fd < 0 || libc::ftruncate(fd, length as i64) != 0 {
             return Err("no memory file".into());
         }
-        OwnedFd::from_raw_fd(fd)
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Queues as they lie in a GPU's memory.
+fn queues_in_dmabuf() -> Result<()> {
+    let side = Side::new("mlx5_0")?;
+    let channel = || -> Result<Channel> {
+        let file = memory_file(QUEUES)?;
+        let pages = Pages::of_file(file.as_fd(), QUEUES);
+        // SAFETY: the file is accessed by the pages alone, whose accesses are volatile or atomic.
+        let umem = unsafe { Umem::of_dmabuf(&side.context, file.as_fd(), 0, QUEUES)? };
+        Channel::in_memory(&side, pages, umem, false)
     };
-    use std::os::fd::AsFd;
+    let (mut near, far) = (channel()?, channel()?);
+    near.connect(side.lid()?, far.qp.number())?;
+    far.connect(side.lid()?, near.qp.number())?;
+    exercise(&mut near, &side, |offset| side.far(offset + (16 << 10)))?;
+    Ok(())
+}
+
+/// Memory by a descriptor, as a GPU's would come.
+fn dmabuf() -> Result<()> {
+    let side = Side::new("mlx5_0")?;
+    let file = memory_file(BYTES)?;
     const NAME: u64 = 0x7000_0000_0000;
     // SAFETY: nothing of this program accesses the file but by system calls.
     let region = unsafe { Region::of_dmabuf(&side.pd, file.as_fd(), 4096, 8192, NAME, Access::HEAP)? };
@@ -223,9 +283,6 @@ fn dmabuf() -> Result<()> {
         return Err(format!("the file has {found:x?}").into());
     }
     // SAFETY: as above; this one is given back at once.
-    let gone = unsafe {
-        use std::os::fd::BorrowedFd;
-        Region::of_dmabuf(&side.pd, BorrowedFd::borrow_raw(1023), 0, 4096, 0, Access::HEAP)
-    };
+    let gone = unsafe { Region::of_dmabuf(&side.pd, BorrowedFd::borrow_raw(1023), 0, 4096, 0, Access::HEAP) };
     is(gone, |error| matches!(error, VerbsError::Call { call: "ibv_reg_dmabuf_mr", .. }))
 }

@@ -130,9 +130,9 @@ pub(crate) fn adversary() -> Result<String, Box<dyn Error>> {
 }
 
 /// An encoder with one field wrong: its name, and what it does to the right bytes.
-type Mutant = (&'static str, fn(&Request, &mut [u8]));
+pub(crate) type Mutant = (&'static str, fn(&Request, &mut [u8]));
 
-const MUTANTS: &[Mutant] = &[
+pub(crate) const MUTANTS: &[Mutant] = &[
     ("index, one more", |_, bytes| bytes[2] = bytes[2].wrapping_add(1)),
     ("index, its bytes exchanged", |_, bytes| bytes.swap(1, 2)),
     ("opcode of another", |_, bytes| bytes[3] ^= 1),

@@ -1,7 +1,8 @@
 //! What goes wrong has its type, and its sentence in the device's record.
 
 use crate::boxes::Pages;
-use crate::devx::{BYTES, Channel, Failed, QUEUES, Side, exercise};
+use crate::channel::{BYTES, Channel, Failed, QUEUES, Side};
+use crate::devx::exercise;
 use crate::record;
 use oxshmem::net::verbs::abi::IbvWc;
 use oxshmem::net::verbs::classic::{ClassicCq, ClassicQp, Operation, Post};

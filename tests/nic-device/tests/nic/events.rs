@@ -1,6 +1,6 @@
 //! What the NIC reports on its own, through the libraries.
 
-use crate::devx::{Channel, Side};
+use crate::channel::{Channel, Side};
 use crate::record;
 use oxshmem::net::verbs::classic::{ClassicCq, ClassicQp, Operation, Post};
 use oxshmem::net::verbs::{Event, QpFault, QpWatch};

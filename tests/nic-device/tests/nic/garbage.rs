@@ -1,6 +1,6 @@
 //! Calls that no library makes: whatever the device is asked, it answers with a number, and works on.
 
-use crate::devx::{Channel, Side};
+use crate::channel::{Channel, Side};
 use crate::random::Random;
 use crate::record;
 use oxshmem::net::verbs::mailbox::{CreateCq, CreateQp, Init2Rtr, Route, Rst2Init, Rtr2Rts};

@@ -1,7 +1,8 @@
 //! Two processes, each with a NIC of its own, on one fabric.
 
 use crate::case::{self, Case, Outcome};
-use crate::devx::{Channel, Side, exercise};
+use crate::channel::{Channel, Side};
+use crate::devx::exercise;
 use crate::record;
 use oxshmem_device::net::mlx5::Key;
 use oxshmem_device::net::mlx5::wqe::Place;

@@ -1,8 +1,20 @@
-//! Bytes on their way into memory, in pieces of a cache line.
+//! Bytes on their way into memory, in pieces: mostly cache lines, and at times words, since no more than an aligned word
+//! of 8 bytes is sure to arrive as one.
 
 use super::chance::{Chance, Late};
 use super::regions::{Bytes, Regions};
 use std::sync::atomic::{Ordering, fence};
+
+/// Bytes of a cache line, and of the largest access that is never torn.
+const LINE: u32 = 64;
+const WORD: u32 = 8;
+/// Payloads up to so many bytes are cut to words at times.
+const FEW: usize = 512;
+
+/// Where the piece ends that starts at `from`, in a payload that lies `offset` bytes behind a line's start.
+fn end_of(from: u32, offset: u32, grain: u32) -> u32 {
+    (from + offset) / grain * grain + grain - offset
+}
 
 /// A packet's bytes and the place that they go to.
 #[derive(Debug)]
@@ -11,6 +23,8 @@ pub(super) struct Delivery {
     payload: Vec<u8>,
     /// Starts of the pieces that are not delivered yet, in the order in which they will be, last first.
     pieces: Vec<u32>,
+    /// Pieces end at multiples of so many bytes of memory.
+    grain: u32,
     done: bool,
 }
 
@@ -18,17 +32,21 @@ impl Delivery {
     /// `to` was allowed by [`Regions::find`]; the payload is as long.
     pub(super) fn new(to: Bytes, payload: Vec<u8>, regions: &Regions, chance: &mut Chance) -> Self {
         let mut pieces = Vec::new();
+        let mut grain = LINE;
         if chance.is_adverse() {
-            let line = regions.still(to).map_or(0, |span| span.line_offset(0)) as u32;
+            if payload.len() <= FEW && chance.below(4) == 0 {
+                grain = WORD;
+            }
+            let offset = regions.still(to).map_or(0, |span| span.line_offset(0)) as u32;
             let mut at = 0;
             while (at as usize) < payload.len() {
                 pieces.push(at);
-                at = (at + line) / 64 * 64 + 64 - line;
+                at = end_of(at, offset, grain);
             }
             chance.shuffle(&mut pieces);
         }
         let done = payload.is_empty();
-        Self { to, payload, pieces, done }
+        Self { to, payload, pieces, grain, done }
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -62,11 +80,10 @@ impl Delivery {
             self.done = true;
             return true;
         }
-        let line = span.line_offset(0);
+        let offset = span.line_offset(0) as u32;
         for _ in 0..=chance.below(self.pieces.len()) {
             let Some(from) = self.pieces.pop() else { break };
-            let to = (u64::from(from) + line) / 64 * 64 + 64 - line;
-            let to = (to as usize).min(self.payload.len());
+            let to = (end_of(from, offset, self.grain) as usize).min(self.payload.len());
             span.write(u64::from(from), &self.payload[from as usize..to]);
         }
         self.done = self.pieces.is_empty();

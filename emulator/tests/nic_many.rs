@@ -9,6 +9,10 @@ const NICS: usize = 7;
 /// Rounds of each queue pair.
 const ROUNDS: u64 = 12;
 
+fn all_pairs() -> impl Iterator<Item = (usize, usize)> {
+    (0..NICS).flat_map(|i| (0..NICS).map(move |j| (i, j)))
+}
+
 #[test]
 fn every_pair_communicates_at_once_and_nothing_is_mixed_up() {
     for seed in [None, Some(1), Some(2), Some(3)] {
@@ -18,28 +22,22 @@ fn every_pair_communicates_at_once_and_nothing_is_mixed_up() {
         // ends[i][j] is of NIC i, to NIC j.
         let mut ends: Vec<Vec<End>> =
             nics.iter().map(|nic| (0..NICS).map(|_| End::new(nic.clone(), &setup)).collect()).collect();
-        for i in 0..NICS {
-            for j in 0..NICS {
-                let (to, back) = (nics[j].lid(), ends[j][i].qpn);
-                let psn = |i, j| (i * NICS + j) as u32;
-                ends[i][j].connect(to, back, &setup, (psn(i, j), psn(j, i)));
-            }
+        for (i, j) in all_pairs() {
+            let (to, back) = (nics[j].lid(), ends[j][i].qpn);
+            let psn = |i, j| (i * NICS + j) as u32;
+            ends[i][j].connect(to, back, &setup, (psn(i, j), psn(j, i)));
         }
-        for i in 0..NICS {
-            for j in 0..NICS {
-                let rkey = ends[j][i].keys.rkey;
-                let end = &mut ends[i][j];
-                end.heap.write(4096, &vec![(i * NICS + j + 1) as u8; 3000]);
-                let lkey = end.keys.lkey;
-                for _ in 0..ROUNDS {
-                    end.post(Entry::write((IOVA + 8192, rkey), (IOVA + 4096, lkey), 3000).flags(0));
-                    end.post(
-                        Entry::fetch_add((IOVA, rkey), (IOVA + 64, lkey), (i * NICS + j) as u64).flags(0),
-                    );
-                }
-                end.post(Entry::read((IOVA + 8192, rkey), (IOVA + 16384, lkey), 3000).flags(SIGNAL));
-                end.ring();
+        for (i, j) in all_pairs() {
+            let rkey = ends[j][i].keys.rkey;
+            let end = &mut ends[i][j];
+            end.heap.write(4096, &vec![(i * NICS + j + 1) as u8; 3000]);
+            let lkey = end.keys.lkey;
+            for _ in 0..ROUNDS {
+                end.post(Entry::write((IOVA + 8192, rkey), (IOVA + 4096, lkey), 3000).flags(0));
+                end.post(Entry::fetch_add((IOVA, rkey), (IOVA + 64, lkey), (i * NICS + j) as u64).flags(0));
             }
+            end.post(Entry::read((IOVA + 8192, rkey), (IOVA + 16384, lkey), 3000).flags(SIGNAL));
+            end.ring();
         }
         let mut left = NICS * NICS;
         for _ in 0..1_000_000 {
@@ -55,14 +53,12 @@ fn every_pair_communicates_at_once_and_nothing_is_mixed_up() {
             }
         }
         assert_eq!(left, 0);
-        for i in 0..NICS {
-            for j in 0..NICS {
-                let (sent, there) = ((i * NICS + j) as u64, &ends[j][i].heap);
-                assert_eq!(there.load64(0), sent * ROUNDS);
-                assert_eq!(there.read(8192, 3000), vec![sent as u8 + 1; 3000]);
-                assert_eq!(ends[i][j].heap.read(16384, 3000), there.read(8192, 3000));
-                assert_eq!(ends[i][j].heap.load64(64), sent * (ROUNDS - 1));
-            }
+        for (i, j) in all_pairs() {
+            let (sent, there) = ((i * NICS + j) as u64, &ends[j][i].heap);
+            assert_eq!(there.load64(0), sent * ROUNDS);
+            assert_eq!(there.read(8192, 3000), vec![sent as u8 + 1; 3000]);
+            assert_eq!(ends[i][j].heap.read(16384, 3000), there.read(8192, 3000));
+            assert_eq!(ends[i][j].heap.load64(64), sent * (ROUNDS - 1));
         }
         for nic in &nics {
             assert_eq!(nic.violations(), []);

@@ -3,6 +3,7 @@
 
 use super::chance::{Chance, Late};
 use super::regions::{Bytes, Regions};
+use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 /// Bytes of a cache line, and of the largest access that is never torn.
@@ -20,6 +21,7 @@ fn end_of(from: u32, offset: u32, grain: u32) -> u32 {
 #[derive(Debug)]
 pub(super) struct Delivery {
     to: Bytes,
+    memory: Range<u64>,
     payload: Vec<u8>,
     /// Starts of the pieces that are not delivered yet, in the order in which they will be, last first.
     pieces: Vec<u32>,
@@ -31,13 +33,15 @@ pub(super) struct Delivery {
 impl Delivery {
     /// `to` was allowed by [`Regions::find`]; the payload is as long.
     pub(super) fn new(to: Bytes, payload: Vec<u8>, regions: &Regions, chance: &mut Chance) -> Self {
+        let span = regions.still(to);
+        let memory = span.map_or(0..0, |span| span.addresses());
         let mut pieces = Vec::new();
         let mut grain = LINE;
         if chance.is_adverse() {
             if payload.len() <= FEW && chance.below(4) == 0 {
                 grain = WORD;
             }
-            let offset = regions.still(to).map_or(0, |span| span.line_offset(0)) as u32;
+            let offset = span.map_or(0, |span| span.line_offset(0)) as u32;
             let mut at = 0;
             while (at as usize) < payload.len() {
                 pieces.push(at);
@@ -46,21 +50,21 @@ impl Delivery {
             chance.shuffle(&mut pieces);
         }
         let done = payload.is_empty();
-        Self { to, payload, pieces, grain, done }
+        Self { to, memory, payload, pieces, grain, done }
     }
 
     pub(super) fn is_done(&self) -> bool {
         self.done
     }
 
-    pub(super) fn place(&self) -> Bytes {
-        self.to
+    /// The memory that it goes to.
+    pub(super) fn memory(&self) -> &Range<u64> {
+        &self.memory
     }
 
-    /// Whether it may touch the same bytes: surely not only if both are in one region.
-    pub(super) fn overlaps(&self, other: Bytes) -> bool {
-        let Bytes { key, address, length } = self.to;
-        other.key != key || (address < other.address + other.length && other.address < address + length)
+    /// Whether it touches any of the same memory.
+    pub(super) fn overlaps(&self, other: &Range<u64>) -> bool {
+        self.memory.start < other.end && other.start < self.memory.end
     }
 
     /// Delivers what the adversary lets through in this step; true if anything was.

@@ -19,6 +19,7 @@ use super::syndrome::Syndrome;
 use super::violation::Rule;
 use super::wqe::Atomic;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 /// How far the adversary looks for something that may pass.
@@ -39,7 +40,7 @@ struct Work {
 enum Does {
     Write { delivery: Delivery, relaxed: bool, received: Option<Received> },
     Read { bytes: Bytes },
-    Atomic { bytes: Bytes, atomic: Atomic, old: Option<u64> },
+    Atomic { bytes: Bytes, memory: Range<u64>, atomic: Atomic, old: Option<u64> },
     Refuse { syndrome: Syndrome },
     NotReady,
 }
@@ -195,7 +196,7 @@ impl Responder {
                 "an atomic at {address:#x}, whose memory is not aligned to {size} bytes"
             ));
         }
-        Ok(Does::Atomic { bytes, atomic, old: None })
+        Ok(Does::Atomic { bytes, memory: span.addresses(), atomic, old: None })
     }
 
     fn understand_write(
@@ -280,7 +281,9 @@ impl Responder {
                 Does::Write { delivery, .. } => {
                     any |= delivery.advance(Late::Piece, room.regions, room.chance)
                 }
-                Does::Atomic { bytes, atomic, old } if old.is_none() && !room.chance.late(Late::Piece) => {
+                Does::Atomic { bytes, atomic, old, .. }
+                    if old.is_none() && !room.chance.late(Late::Piece) =>
+                {
                     let span = room.regions.still(*bytes);
                     *old = Some(span.and_then(|span| atomic.apply(&span)).unwrap_or(0));
                     any = true;
@@ -298,7 +301,7 @@ impl Responder {
             if earlier.is_executed() || earlier.message == later.message {
                 return true;
             }
-            let (Does::Write { delivery, relaxed, .. }, to) = (&earlier.does, later.place()) else {
+            let (Does::Write { delivery, relaxed, .. }, to) = (&earlier.does, later.memory()) else {
                 return false;
             };
             let relaxed = *relaxed || matches!(later.does, Does::Write { relaxed: true, .. });
@@ -363,11 +366,11 @@ impl Work {
         matches!(self.does, Does::Read { .. } | Does::Refuse { .. } | Does::NotReady)
     }
 
-    /// The bytes that it changes.
-    fn place(&self) -> Option<Bytes> {
+    /// The memory that it changes.
+    fn memory(&self) -> Option<&Range<u64>> {
         match &self.does {
-            Does::Write { delivery, .. } => Some(delivery.place()),
-            Does::Atomic { bytes, .. } => Some(*bytes),
+            Does::Write { delivery, .. } => Some(delivery.memory()),
+            Does::Atomic { memory, .. } => Some(memory),
             _ => None,
         }
     }

@@ -128,9 +128,9 @@ impl Requester {
         for at in 0..self.landings.len() {
             busy = true;
             // Results for the same bytes land in order.
-            let place = self.landings[at].delivery.place();
+            let memory = self.landings[at].delivery.memory();
             let mut earlier = self.landings.iter().take(at).map(|landing| &landing.delivery);
-            if earlier.all(|earlier| earlier.is_done() || !earlier.overlaps(place)) {
+            if earlier.all(|earlier| earlier.is_done() || !earlier.overlaps(memory)) {
                 self.landings[at].delivery.advance(Late::Landing, room.regions, room.chance);
             }
         }

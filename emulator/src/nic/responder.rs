@@ -135,9 +135,30 @@ impl Responder {
         }
         let taken =
             self.work.iter().filter(|work| matches!(work.does, Does::Write { received: Some(_), .. }));
-        let posted =
-            common.record.word32(RECEIVE_WORD).map_or(0, |word| u32::from_be(word.load(Ordering::Acquire)));
-        (posted as u16).wrapping_sub(self.received) as usize <= taken.count()
+        self.receives(common) <= taken.count()
+    }
+
+    /// Receives that are posted and not completed.
+    fn receives(&self, common: &Common) -> usize {
+        let word = common.record.word32(RECEIVE_WORD);
+        let posted = word.map_or(0, |word| u32::from_be(word.load(Ordering::Acquire)));
+        usize::from((posted as u16).wrapping_sub(self.received))
+    }
+
+    /// In the error state receives complete with "flushed".
+    fn flush_receives(&mut self, common: &mut Common, room: &mut Room<'_>) -> bool {
+        let mut busy = false;
+        while let Some(cqn) = common.receive_cqn
+            && common.state == State::Error
+            && self.receives(common) > 0
+        {
+            busy = true;
+            if room.chance.late(Late::Completion) {
+                break;
+            }
+            self.complete_receive(Says::ReceiveFlushed, cqn, common, room);
+        }
+        busy
     }
 
     fn understand(
@@ -246,11 +267,11 @@ impl Responder {
     pub(super) fn advance(&mut self, common: &mut Common, room: &mut Room<'_>) -> bool {
         match common.state {
             State::Rtr | State::Rts => {}
-            State::Error if self.refused => {}
             State::Error => {
-                self.work.clear();
-                self.answers.clear();
-                return false;
+                if !self.refused {
+                    self.work.clear();
+                    self.answers.clear();
+                }
             }
             State::Reset | State::Init => return false,
         }
@@ -266,7 +287,7 @@ impl Responder {
             }
         }
         busy |= self.answers.send(common, self.rnr_timer, room);
-        busy
+        busy | self.flush_receives(common, room)
     }
 
     /// Delivers writes and does atomics that may go now.
@@ -319,8 +340,9 @@ impl Responder {
             room.log.statistics.served += 1;
             match does {
                 Does::Write { received, .. } => {
-                    if let (Some(received), Some(cqn)) = (received, common.receive_cqn) {
-                        self.complete_receive(received, cqn, common, room);
+                    if let (Some(Received { immediate, bytes }), Some(cqn)) = (received, common.receive_cqn) {
+                        let says = Says::Received { immediate, bytes };
+                        self.complete_receive(says, cqn, common, room);
                     }
                     self.answers.push(Answer::Ack { psn });
                 }
@@ -341,13 +363,11 @@ impl Responder {
         any
     }
 
-    fn complete_receive(&mut self, received: Received, cqn: u32, common: &mut Common, room: &mut Room<'_>) {
+    fn complete_receive(&mut self, says: Says, cqn: u32, common: &mut Common, room: &mut Room<'_>) {
         // Who sees the completion sees the bytes.
         fence(Ordering::Release);
-        let Received { immediate, bytes } = received;
         let (qpn, user_index, counter) = (common.qpn, common.user_index, self.received);
         self.received = self.received.wrapping_add(1);
-        let says = Says::Received { immediate, bytes };
         room.complete(cqn, &Completion { qpn, user_index, counter, says }, common);
     }
 }

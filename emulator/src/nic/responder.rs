@@ -84,6 +84,10 @@ impl Responder {
         self.not_ready = times;
     }
 
+    pub(super) fn is_at_work(&self) -> bool {
+        !self.work.is_empty() || !self.answers.is_empty()
+    }
+
     /// A request of the peer; false if it is dropped.
     pub(super) fn take(
         &mut self,

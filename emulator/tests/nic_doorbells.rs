@@ -231,6 +231,19 @@ fn a_record_further_ahead_than_the_queue_is_deep() {
     pair.a.post(Entry::nop());
     pair.a.ring();
     fatal(&mut pair, Rule::Depth, "9 WQEBBs are posted and not known to be complete");
+    // The completion of the first frees one WQEBB, not the seven that hardware is through with too.
+    let mut pair = Pair::new(Setup { log_send: 3, ..Setup::default() });
+    pair.a.post(Entry::nop());
+    for _ in 0..7 {
+        pair.a.post(Entry::nop().flags(0));
+    }
+    pair.a.ring();
+    assert_eq!(pair.completions(1)[0].counter, 0);
+    for _ in 0..2 {
+        pair.a.post(Entry::nop());
+    }
+    pair.a.ring();
+    fatal(&mut pair, Rule::Depth, "9 WQEBBs are posted and not known to be complete");
 }
 
 #[test]

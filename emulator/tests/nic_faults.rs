@@ -72,6 +72,22 @@ fn a_peer_that_does_not_answer_is_retry_exceeded_after_its_time() {
 }
 
 #[test]
+fn what_is_under_way_is_bounded_and_long_messages_go_on() {
+    let mut pair = Pair::new(Setup { mtu: 256, ..Setup::default() });
+    pair.b.nic.inject(Fault::Frozen(true)).unwrap();
+    pair.a.heap.write(0, &[6; 200_000]);
+    pair.a.post(Entry::write(pair.remote(0), pair.local(0), 200_000));
+    pair.a.ring();
+    for _ in 0..1000 {
+        pair.step();
+    }
+    assert_eq!(pair.a.nic.statistics().sent, 64);
+    pair.b.nic.inject(Fault::Frozen(false)).unwrap();
+    assert_eq!(syndromes(&mut pair, 1)[0].1, None);
+    assert_eq!(pair.b.heap.read(0, 200_000), vec![6; 200_000]);
+}
+
+#[test]
 fn patience_starts_afresh_with_every_answer() {
     let mut pair = Pair::new(impatient());
     for _ in 0..40 {
@@ -230,6 +246,22 @@ fn a_write_with_immediate_waits_for_a_receive_for_ever_if_told_so() {
     assert_eq!(pair.a.poll(), None);
     pair.b.set_receives(1);
     assert_eq!(syndromes(&mut pair, 1)[0].1, None);
+}
+
+#[test]
+fn receives_are_flushed_too() {
+    for seed in [None, Some(1)] {
+        let mut pair = Pair::new(Setup { seed, receive: true, ..Setup::default() });
+        pair.b.set_receives(3);
+        pair.a.post(Entry::write_immediate(pair.remote(0), pair.local(0), 8, 1));
+        pair.a.post(Entry::write((nic_poster::IOVA, 0x77), pair.local(0), 8));
+        pair.a.ring();
+        pair.settle();
+        let said: Vec<_> =
+            pair.b.poll_all().iter().map(|cqe| (cqe.code, cqe.counter, cqe.syndrome)).collect();
+        let flushed = Some(Syndrome::Flushed);
+        assert_eq!(said, [(1, 0, None), (14, 1, flushed), (14, 2, flushed)]);
+    }
 }
 
 #[test]

@@ -18,8 +18,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 const NICS: u32 = 4;
 
 fn setup() -> Setup {
-    // Two tries of 134 ms.
-    Setup { ack_timeout: 15, retries: 1, log_completions: 8, ..Setup::default() }
+    // Two tries of a second: a loaded machine may not run a thread for a while.
+    Setup { ack_timeout: 18, retries: 1, log_completions: 8, ..Setup::default() }
 }
 
 fn end(fabric: &std::sync::Arc<Fabric>, lid: u16) -> End {
@@ -177,7 +177,7 @@ fn a_process_that_is_killed_is_retry_exceeded_and_its_place_can_be_taken_again()
     let file = File::new();
     let fabric = Fabric::file(&file.0, NICS).unwrap();
     // Killed at different points: before the first request, and in the middle of ever more.
-    for round in 0..6_u32 {
+    for round in 0..3_u32 {
         let mut end = end(&fabric, 7);
         let thread = NicThread::start(vec![end.nic.clone()]).unwrap();
         let mut other = Other::start(&file, 8);
@@ -185,7 +185,7 @@ fn a_process_that_is_killed_is_retry_exceeded_and_its_place_can_be_taken_again()
         let start = Instant::now();
         let mut killed = None;
         let failed = 'all: loop {
-            if killed.is_none() && start.elapsed() >= Duration::from_millis(u64::from(round) * 7) {
+            if killed.is_none() && start.elapsed() >= Duration::from_millis(u64::from(round) * 20) {
                 other.process.kill().unwrap();
                 killed = Some(Instant::now());
             }

@@ -203,6 +203,12 @@ impl Nic {
         self.core().step()
     }
 
+    /// Whether something that was rung for, or that a peer asked for, is not finished: then more will happen, if only
+    /// that patience with a silent peer ends.
+    pub fn is_at_work(&self) -> bool {
+        self.core().is_at_work()
+    }
+
     /// What the driver did wrong, oldest first; at most the first 1024.
     pub fn violations(&self) -> Vec<Violation> {
         self.core().log.violations.clone()

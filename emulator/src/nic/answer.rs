@@ -52,6 +52,10 @@ impl Answers {
         self.0.clear();
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether the newest answer is one whose bytes are still to be sampled.
     pub(super) fn ends_with_read(&self) -> bool {
         matches!(self.0.back(), Some(Answer::Read { .. }))

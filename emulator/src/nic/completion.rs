@@ -34,6 +34,8 @@ pub(super) enum Says {
     Received { immediate: u32, bytes: u32 },
     /// A work request failed.
     Failed { opcode: u8, syndrome: Syndrome, vendor: u8 },
+    /// A receive was flushed.
+    ReceiveFlushed,
 }
 
 #[derive(Debug)]
@@ -179,6 +181,11 @@ impl Completion {
                 put(48, &[0; 6]);
                 put(54, &[vendor, syndrome as u8]);
                 (13, opcode)
+            }
+            Says::ReceiveFlushed => {
+                put(48, &[0; 6]);
+                put(54, &[0, Syndrome::Flushed as u8]);
+                (14, 0)
             }
         };
         put(56, &(u32::from(first) << 24 | self.qpn).to_be_bytes());

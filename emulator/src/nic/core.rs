@@ -265,6 +265,15 @@ impl Core {
         Ok(())
     }
 
+    /// Whether something that was rung for, or that a peer asked for, is not finished.
+    pub(super) fn is_at_work(&self) -> bool {
+        self.qps.values().any(|qp| match qp.common.state {
+            State::Rts | State::Error => qp.requester.is_at_work() || qp.responder.is_at_work(),
+            State::Rtr => qp.responder.is_at_work(),
+            State::Reset | State::Init => false,
+        })
+    }
+
     pub(super) fn link(&self) -> bool {
         self.link
     }

@@ -32,7 +32,7 @@ pub struct Access {
     pub remote_read: bool,
     /// Others may do atomics.
     pub remote_atomic: bool,
-    /// Writes may pass each other.
+    /// Writes to it may pass other writes of a queue pair, and be passed.
     pub relaxed_ordering: bool,
 }
 

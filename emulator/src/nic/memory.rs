@@ -4,6 +4,7 @@
 //! word of 8 bytes is never torn, and an access that races with a thread's own is no undefined behaviour. Such
 //! memory is written by others than this program's threads, so no reference into it is ever made.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// A range of memory of this process.
@@ -36,6 +37,12 @@ impl Span {
     /// The address of a byte, modulo a cache line.
     pub(super) fn line_offset(&self, offset: u64) -> u64 {
         (self.start.addr() as u64).wrapping_add(offset) % 64
+    }
+
+    /// The addresses that it spans: two spans may be the same memory by different keys.
+    pub(super) fn addresses(&self) -> Range<u64> {
+        let start = self.start.addr() as u64;
+        start..start.saturating_add(self.length)
     }
 
     /// The part of `bytes` bytes at `offset`, if it lies inside.

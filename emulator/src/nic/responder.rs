@@ -19,6 +19,7 @@ use super::syndrome::Syndrome;
 use super::violation::Rule;
 use super::wqe::Atomic;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 /// How far the adversary looks for something that may pass.
@@ -39,7 +40,7 @@ struct Work {
 enum Does {
     Write { delivery: Delivery, relaxed: bool, received: Option<Received> },
     Read { bytes: Bytes },
-    Atomic { bytes: Bytes, atomic: Atomic, old: Option<u64> },
+    Atomic { bytes: Bytes, memory: Range<u64>, atomic: Atomic, old: Option<u64> },
     Refuse { syndrome: Syndrome },
     NotReady,
 }
@@ -81,6 +82,10 @@ impl Responder {
 
     pub(super) fn be_not_ready(&mut self, times: u32) {
         self.not_ready = times;
+    }
+
+    pub(super) fn is_at_work(&self) -> bool {
+        !self.work.is_empty() || !self.answers.is_empty()
     }
 
     /// A request of the peer; false if it is dropped.
@@ -134,9 +139,30 @@ impl Responder {
         }
         let taken =
             self.work.iter().filter(|work| matches!(work.does, Does::Write { received: Some(_), .. }));
-        let posted =
-            common.record.word32(RECEIVE_WORD).map_or(0, |word| u32::from_be(word.load(Ordering::Acquire)));
-        (posted as u16).wrapping_sub(self.received) as usize <= taken.count()
+        self.receives(common) <= taken.count()
+    }
+
+    /// Receives that are posted and not completed.
+    fn receives(&self, common: &Common) -> usize {
+        let word = common.record.word32(RECEIVE_WORD);
+        let posted = word.map_or(0, |word| u32::from_be(word.load(Ordering::Acquire)));
+        usize::from((posted as u16).wrapping_sub(self.received))
+    }
+
+    /// In the error state receives complete with "flushed".
+    fn flush_receives(&mut self, common: &mut Common, room: &mut Room<'_>) -> bool {
+        let mut busy = false;
+        while let Some(cqn) = common.receive_cqn
+            && common.state == State::Error
+            && self.receives(common) > 0
+        {
+            busy = true;
+            if room.chance.late(Late::Completion) {
+                break;
+            }
+            self.complete_receive(Says::ReceiveFlushed, cqn, common, room);
+        }
+        busy
     }
 
     fn understand(
@@ -195,7 +221,7 @@ impl Responder {
                 "an atomic at {address:#x}, whose memory is not aligned to {size} bytes"
             ));
         }
-        Ok(Does::Atomic { bytes, atomic, old: None })
+        Ok(Does::Atomic { bytes, memory: span.addresses(), atomic, old: None })
     }
 
     fn understand_write(
@@ -245,11 +271,11 @@ impl Responder {
     pub(super) fn advance(&mut self, common: &mut Common, room: &mut Room<'_>) -> bool {
         match common.state {
             State::Rtr | State::Rts => {}
-            State::Error if self.refused => {}
             State::Error => {
-                self.work.clear();
-                self.answers.clear();
-                return false;
+                if !self.refused {
+                    self.work.clear();
+                    self.answers.clear();
+                }
             }
             State::Reset | State::Init => return false,
         }
@@ -265,7 +291,7 @@ impl Responder {
             }
         }
         busy |= self.answers.send(common, self.rnr_timer, room);
-        busy
+        busy | self.flush_receives(common, room)
     }
 
     /// Delivers writes and does atomics that may go now.
@@ -280,7 +306,9 @@ impl Responder {
                 Does::Write { delivery, .. } => {
                     any |= delivery.advance(Late::Piece, room.regions, room.chance)
                 }
-                Does::Atomic { bytes, atomic, old } if old.is_none() && !room.chance.late(Late::Piece) => {
+                Does::Atomic { bytes, atomic, old, .. }
+                    if old.is_none() && !room.chance.late(Late::Piece) =>
+                {
                     let span = room.regions.still(*bytes);
                     *old = Some(span.and_then(|span| atomic.apply(&span)).unwrap_or(0));
                     any = true;
@@ -298,7 +326,7 @@ impl Responder {
             if earlier.is_executed() || earlier.message == later.message {
                 return true;
             }
-            let (Does::Write { delivery, relaxed, .. }, to) = (&earlier.does, later.place()) else {
+            let (Does::Write { delivery, relaxed, .. }, to) = (&earlier.does, later.memory()) else {
                 return false;
             };
             let relaxed = *relaxed || matches!(later.does, Does::Write { relaxed: true, .. });
@@ -316,8 +344,9 @@ impl Responder {
             room.log.statistics.served += 1;
             match does {
                 Does::Write { received, .. } => {
-                    if let (Some(received), Some(cqn)) = (received, common.receive_cqn) {
-                        self.complete_receive(received, cqn, common, room);
+                    if let (Some(Received { immediate, bytes }), Some(cqn)) = (received, common.receive_cqn) {
+                        let says = Says::Received { immediate, bytes };
+                        self.complete_receive(says, cqn, common, room);
                     }
                     self.answers.push(Answer::Ack { psn });
                 }
@@ -338,13 +367,11 @@ impl Responder {
         any
     }
 
-    fn complete_receive(&mut self, received: Received, cqn: u32, common: &mut Common, room: &mut Room<'_>) {
+    fn complete_receive(&mut self, says: Says, cqn: u32, common: &mut Common, room: &mut Room<'_>) {
         // Who sees the completion sees the bytes.
         fence(Ordering::Release);
-        let Received { immediate, bytes } = received;
         let (qpn, user_index, counter) = (common.qpn, common.user_index, self.received);
         self.received = self.received.wrapping_add(1);
-        let says = Says::Received { immediate, bytes };
         room.complete(cqn, &Completion { qpn, user_index, counter, says }, common);
     }
 }
@@ -363,11 +390,11 @@ impl Work {
         matches!(self.does, Does::Read { .. } | Does::Refuse { .. } | Does::NotReady)
     }
 
-    /// The bytes that it changes.
-    fn place(&self) -> Option<Bytes> {
+    /// The memory that it changes.
+    fn memory(&self) -> Option<&Range<u64>> {
         match &self.does {
-            Does::Write { delivery, .. } => Some(delivery.place()),
-            Does::Atomic { bytes, .. } => Some(*bytes),
+            Does::Write { delivery, .. } => Some(delivery.memory()),
+            Does::Atomic { memory, .. } => Some(memory),
             _ => None,
         }
     }

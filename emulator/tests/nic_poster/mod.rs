@@ -207,7 +207,7 @@ impl End {
             bytes: word(44),
             immediate: word(36),
             user_index: word(32),
-            syndrome: (bytes[63] >> 4 == 13).then(|| Syndrome::of(bytes[55]).expect("a syndrome")),
+            syndrome: matches!(bytes[63] >> 4, 13 | 14).then(|| Syndrome::of(bytes[55]).expect("a syndrome")),
             vendor: bytes[54],
         })
     }

@@ -125,9 +125,14 @@ impl Requester {
     /// Lets results land; a read is done when all of its bytes have.
     pub(super) fn land(&mut self, room: &mut Room<'_>) -> bool {
         let mut busy = false;
-        for landing in &mut self.landings {
+        for at in 0..self.landings.len() {
             busy = true;
-            landing.delivery.advance(Late::Landing, room.regions, room.chance);
+            // Results for the same bytes land in order.
+            let memory = self.landings[at].delivery.memory();
+            let mut earlier = self.landings.iter().take(at).map(|landing| &landing.delivery);
+            if earlier.all(|earlier| earlier.is_done() || !earlier.overlaps(memory)) {
+                self.landings[at].delivery.advance(Late::Landing, room.regions, room.chance);
+            }
         }
         while let Some(landing) = self.landings.pop_front_if(|landing| landing.delivery.is_done()) {
             let Some(at) = self.place(landing.psn) else { continue };

@@ -180,6 +180,10 @@ impl Requester {
         self.rung
     }
 
+    pub(in crate::nic) fn is_at_work(&self) -> bool {
+        !self.pending.is_empty() || self.fetched < self.rung
+    }
+
     /// The next `times` doorbells are not seen.
     pub(in crate::nic) fn lose_doorbells(&mut self, times: u32) {
         self.lost_doorbells = times;

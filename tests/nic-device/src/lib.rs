@@ -10,6 +10,7 @@
 //! | `OXSHMEM_NIC_SEED` | seed of the adversary that delays and reorders; none if not set |
 //! | `OXSHMEM_NIC_POISON` | `off` leaves consumed work requests in the queue as they are, to be looked at |
 //! | `OXSHMEM_NIC_LINK` | `ethernet` for ports of RoCE; else they are InfiniBand's |
+//! | `OXSHMEM_NIC_WITHOUT` | what devices are to lack: `devx`, the right to commands to the firmware, or `atomics` |
 //! | `OXSHMEM_NIC_LOG` | a file to which refusals are appended |
 //!
 //! A device's descriptor is a memory file whose pages are the doorbell pages, so that the kernel's own `mmap` maps them

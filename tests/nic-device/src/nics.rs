@@ -79,6 +79,11 @@ pub(crate) fn count() -> usize {
     asked.unwrap_or(1).clamp(1, MAXIMUM)
 }
 
+/// Whether a test wants devices without something: `devx` or `atomics`.
+pub(crate) fn lacks(what: &str) -> bool {
+    variable("OXSHMEM_NIC_WITHOUT").is_some_and(|value| value == what)
+}
+
 /// NIC `index`, which was started.
 pub(crate) fn nic(index: usize) -> &'static Nic {
     NICS[index].get().expect("a device is open only after its NIC was started")

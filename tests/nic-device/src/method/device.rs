@@ -1,9 +1,10 @@
 //! Queries of the device: context, port, addresses.
 
-use super::layout::Reply;
+use super::layout::{Given, Reply};
 use super::{UHW_IN, UHW_OUT};
 use crate::attribute::{Answer, Call, Refusal};
 use crate::file::File;
+use crate::nics;
 
 /// Queue pairs that a context can have; libmlx5 sizes its tables by it.
 const QUEUE_PAIRS: u32 = 1 << 18;
@@ -18,6 +19,11 @@ const ADDRESSES: u32 = 8;
 /// libmlx5 allocates doorbell pages one by one.
 pub(super) fn get_context(_: &File, call: &mut Call<'_>) -> Answer {
     call.only(&[0, 1, UHW_IN, UHW_OUT])?;
+    // `struct mlx5_ib_alloc_ucontext_req_v2`, whose flag asks for commands to the firmware.
+    let flags = Given(call.bytes(UHW_IN).unwrap_or_default()).u32(8)?;
+    if flags & 1 != 0 && nics::lacks("devx") {
+        return Err(Refusal::new(libc::EPERM, "a context with commands to the firmware needs a privilege"));
+    }
     let reply = Reply::<72>::new()
         .u32(0, QUEUE_PAIRS)
         .u32(4, 512) // a BlueFlame register

@@ -1,13 +1,17 @@
 //! Commands to the firmware, and objects that they make.
 
-use oxshmem_emulator::nic::command::{self, Created, EVENT_QUEUE};
+use oxshmem_emulator::nic::command::{self, Ask, Created, EVENT_QUEUE};
 
 use crate::attribute::{Answer, Call, Refusal};
 use crate::file::File;
+use crate::nics;
 use crate::object::Object;
 
 /// The longest answer that is handed on.
 const LONGEST: usize = 0x4010;
+
+/// The byte and bit of the answer to a query of general capabilities that says that there are atomics.
+const ATOMIC: (usize, u8) = (0x10 + 0x43, 2);
 
 const HANDLE: u16 = 0x1000;
 
@@ -32,7 +36,11 @@ pub(super) fn general(file: &File, call: &mut Call<'_>) -> Answer {
     call.only(&[0x1000, 0x1001])?;
     let nic = file.nic();
     handed_on(call, 0x1000, 0x1001, |bytes, answer| {
-        command::ask(nic.model(), nic.config(), None, bytes, answer)
+        command::ask(nic.model(), nic.config(), None, bytes, answer)?;
+        if nics::lacks("atomics") && Ask::read(bytes) == Ok(Ask::General) {
+            answer[ATOMIC.0] &= !ATOMIC.1;
+        }
+        Ok(())
     })
 }
 

@@ -134,6 +134,18 @@ pub(crate) fn run_poisoned(case: &Case) -> Outcome {
     run_with(case, &[])
 }
 
+/// Runs a case whose device lacks something, once for each; the child finds in the environment what it is.
+pub(crate) fn run_without(case: &Case) -> Outcome {
+    let mut said = Vec::new();
+    for what in ["devx", "atomics"] {
+        match run_with(case, &[("OXSHMEM_NIC_WITHOUT", what)]) {
+            Outcome::Passed(text) => said.push(text),
+            Outcome::Failed(why) => return Outcome::Failed(format!("without {what}: {why}")),
+        }
+    }
+    Outcome::Passed(said.join("; "))
+}
+
 /// Runs a case with two NICs.
 pub(crate) fn run_with_two_devices(case: &Case) -> Outcome {
     run_with(case, &[("OXSHMEM_NIC_DEVICES", "2")])

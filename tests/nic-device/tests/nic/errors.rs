@@ -39,6 +39,28 @@ pub(crate) fn all() -> Result<String> {
     Ok(format!("{} kinds of errors have their types", cases.len()))
 }
 
+/// A device that lacks something is refused with a sentence that says what to change.
+pub(crate) fn without() -> Result<String> {
+    let device = Device::named("mlx5_0")?;
+    match std::env::var("OXSHMEM_NIC_WITHOUT")?.as_str() {
+        "devx" => {
+            is(
+                device.open(),
+                |error| matches!(error, VerbsError::NotOpened { remedy, .. } if remedy.contains("NET_RAW")),
+            )?;
+            Ok("without the right to commands to the firmware it is not opened".into())
+        }
+        what => {
+            let context = device.open()?;
+            is(context.sufficient(), |error| {
+                matches!(error, VerbsError::Missing { missing, remedy, .. }
+                    if missing.contains(what) && remedy.contains("PCI_ATOMIC_MODE"))
+            })?;
+            Ok(format!("without {what} it is not used"))
+        }
+    }
+}
+
 /// Fails unless `result` is an error that `expected` says yes to.
 fn is<T>(result: std::result::Result<T, VerbsError>, expected: impl Fn(&VerbsError) -> bool) -> Result<()> {
     match result {

@@ -12,6 +12,7 @@
 //! | `devx` | our own set-up is accepted: queues by commands to the firmware, posted to by our encoders |
 //! | `collapsed` | the same with a collapsed completion queue |
 //! | `reordered` | the same under reordering and delays |
+//! | `without` | devices that lack something are refused, and the error says what to change |
 //! | `mutants` | what is posted wrongly is caught by the NIC: encoders with one field wrong, steps left out or exchanged |
 //! | `errors` | wrong keys, numbers that do not fit, memory that is too small, wrong order of destruction |
 //! | `events` | what befalls queue pairs and ports is reported |
@@ -48,6 +49,7 @@ const CASES: &[Case] = &[
     Case::new("collapsed", case::run, Some(devx::collapsed)),
     Case::new("reordered", case::run_against_adversary, Some(devx::ring)),
     Case::new("errors", case::run, Some(errors::all)),
+    Case::new("without", case::run_without, Some(errors::without)),
     Case::new("mutants", case::run_poisoned, Some(mutants::all)),
     Case::new("events", case::run, Some(events::all)),
     Case::new("garbage", case::run, Some(garbage::all)),

@@ -3,11 +3,10 @@
 //! Layouts are those of the kernel's `rdma/rdma_user_ioctl_cmds.h`. Reading checks sizes; the buffers themselves are
 //! the calling library's promise, as they would be to a kernel that could not fault.
 
-use std::ffi::c_int;
-use std::fmt;
-
 use oxshmem_emulator::nic::Refused;
 use oxshmem_emulator::nic::command::Failure;
+use std::ffi::c_int;
+use std::fmt;
 
 /// `RDMA_VERBS_IOCTL`: read and write, 24 bytes, magic 0x1b, number 1.
 pub(crate) const REQUEST: u64 = 0xc018_1b01;

@@ -1,16 +1,14 @@
 //! What the NIC reports on its own, on its way to the program: by sockets whose other ends libibverbs and libmlx5 read.
 
-use std::ffi::c_int;
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
-
-use oxshmem_emulator::nic::Event;
-use oxshmem_emulator::nic::command::Created;
-
 use crate::attribute::Refusal;
 use crate::file::File;
 use crate::object::Object;
 use crate::system;
+use oxshmem_emulator::nic::Event;
+use oxshmem_emulator::nic::command::Created;
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 /// The end of a socket pair to which events go. Dropping it closes it.
 pub(crate) struct Sender(c_int);

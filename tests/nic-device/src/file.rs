@@ -3,14 +3,13 @@
 //! The descriptor is a memory file, a doorbell page at each 4096 bytes: the program maps it as it would a device, and
 //! the NIC looks at the same pages by a mapping of its own.
 
+use crate::attribute::{Answer, Refusal};
+use crate::nics::{self, Nic};
+use crate::object::{Mapping, Object};
+use crate::record;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use crate::attribute::{Answer, Refusal};
-use crate::nics::{self, Nic};
-use crate::object::Object;
-use crate::record;
 
 /// Bytes of a doorbell page.
 pub(crate) const PAGE: usize = 4096;
@@ -34,26 +33,22 @@ struct Objects {
 pub(crate) struct File {
     index: usize,
     objects: Mutex<Objects>,
-    /// Where the memory file is mapped; never unmapped, as the NIC's thread may look at a page that was just freed.
-    mapped: usize,
+    /// The memory file, as the NIC sees it.
+    pages: Mapping,
 }
 
 impl File {
     /// Sizes the memory file `fd` and maps it.
-    pub(crate) fn new(index: usize, fd: c_int) -> Option<File> {
-        // SAFETY: a file of our own, and a fresh mapping of it.
-        let mapped = unsafe {
-            if libc::ftruncate(fd, (PAGES * PAGE) as libc::off_t) != 0 {
-                return None;
-            }
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(std::ptr::null_mut(), PAGES * PAGE, access, libc::MAP_SHARED, fd, 0)
-        };
-        (mapped != libc::MAP_FAILED).then(|| File {
-            index,
-            objects: Mutex::default(),
-            mapped: mapped as usize,
-        })
+    ///
+    /// # Errors
+    /// If there is no memory.
+    pub(crate) fn new(index: usize, fd: c_int) -> Result<File, Refusal> {
+        // SAFETY: a file of our own.
+        if unsafe { libc::ftruncate(fd, (PAGES * PAGE) as libc::off_t) } != 0 {
+            return Err(Refusal::new(libc::ENOMEM, "no memory for doorbell pages"));
+        }
+        let pages = Mapping::new(fd, 0, PAGES * PAGE)?;
+        Ok(File { index, objects: Mutex::default(), pages })
     }
 
     /// Which NIC it is.
@@ -118,17 +113,24 @@ impl File {
         }
         let offset = objects.pages * PAGE;
         objects.pages += 1;
-        Ok((offset, (self.mapped + offset) as *mut u8))
+        // Within the mapping, which has as many pages.
+        Ok((offset, self.pages.start().wrapping_add(offset)))
     }
 
-    /// Destroys everything, the newest first, as a kernel does when the descriptor goes.
-    pub(crate) fn clear(&self) {
+    /// Destroys everything, the newest first, as a kernel does when the descriptor goes; false if the NIC kept something,
+    /// which it may go on to use.
+    pub(crate) fn clear(&self) -> bool {
+        let mut all = true;
         let mut objects = self.objects();
         while let Some((handle, entry)) = objects.live.pop_last() {
             if let Err(refusal) = entry.object.destroy(self.nic()) {
                 record::say(format!("at close, handle {handle}: {}", refusal.why()));
+                all = false;
+                // Its memory stays.
+                std::mem::forget(entry);
             }
         }
+        all
     }
 
     /// Looks at every object.

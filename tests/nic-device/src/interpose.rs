@@ -4,11 +4,10 @@
 //! `open` and `ioctl` take a variable argument in C. It is an integer or a pointer in the place of a third argument,
 //! which on the 64-bit Linux targets is where a fixed one would be.
 
-use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use crate::attribute::REQUEST;
 use crate::{nics, record, sysfs, system, table};
+use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// `NETLINK_RDMA` of `linux/netlink.h`: by it libibverbs asks the kernel for its devices before it looks into sysfs.
 const NETLINK_RDMA: c_int = 20;

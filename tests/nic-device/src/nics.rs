@@ -1,14 +1,12 @@
 //! The NICs of this process, each with its thread, which are made when they are first opened.
 
+use crate::{event, table};
+use oxshmem_emulator::nic::{Adversary, Event, Fabric, Fault, Nic as Model, NicConfig, NicThread};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
-
-use oxshmem_emulator::nic::{Adversary, Event, Fabric, Fault, Nic as Model, NicConfig, NicThread};
-
-use crate::{event, table};
 
 /// How many there can be.
 pub(crate) const MAXIMUM: usize = 8;

@@ -1,16 +1,14 @@
 //! What a handle can stand for.
 
-use std::ffi::c_int;
-use std::sync::atomic::AtomicU32;
-
-use oxshmem_emulator::nic::command::{self, Created};
-use oxshmem_emulator::nic::{Pd, Uar, Umem};
-
 use crate::attribute::{Answer, Refusal};
 use crate::event::{Channel, Stream};
 use crate::nics::Nic;
+use oxshmem_emulator::nic::command::{self, Created};
+use oxshmem_emulator::nic::{Pd, Uar, Umem};
+use std::ffi::c_int;
+use std::sync::atomic::AtomicU32;
 
-/// Memory of a dma-buf, mapped for the NIC. Dropping it unmaps.
+/// Memory of a descriptor, mapped for the NIC. Dropping it unmaps.
 pub(crate) struct Mapping {
     start: *mut libc::c_void,
     length: usize,
@@ -18,6 +16,8 @@ pub(crate) struct Mapping {
 
 // SAFETY: the mapping is only an address here.
 unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps `length` bytes from `offset` on.

@@ -1,9 +1,8 @@
 //! The part of sysfs by which libibverbs finds devices and libmlx5 knows them as its own, below `SYSFS_PATH`.
 
+use crate::nics;
 use std::io;
 use std::path::{Path, PathBuf};
-
-use crate::nics;
 
 /// The character device numbers of uverbs devices: a fixed major, minors from 192.
 const MAJOR: u32 = 231;

@@ -1,13 +1,12 @@
 //! The open devices of this process, by descriptor.
 
+use crate::attribute::Call;
+use crate::file::File;
+use crate::{method, record, system};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use crate::attribute::Call;
-use crate::file::File;
-use crate::{method, record, system};
 
 /// Descriptors of open devices, 0 where there is none: asked at every `close` and `ioctl` of the process, so without a
 /// lock.
@@ -52,7 +51,10 @@ pub(crate) fn open(index: usize) -> c_int {
     if let Err(why) = crate::nics::start(index) {
         return give_up(why);
     }
-    let Some(file) = File::new(index, fd) else { return give_up("no memory for its doorbell pages".into()) };
+    let file = match File::new(index, fd) {
+        Ok(file) => file,
+        Err(refusal) => return give_up(refusal.why().into()),
+    };
     let claim = |slot: &AtomicI32| slot.compare_exchange(0, fd, Ordering::AcqRel, Ordering::Relaxed).is_ok();
     files().insert(fd, Arc::new(file));
     if DESCRIPTORS.iter().any(claim) {
@@ -69,8 +71,11 @@ pub(crate) fn forget(fd: c_int) {
         let _ = slot.compare_exchange(fd, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
     let file = files().remove(&fd);
-    if let Some(file) = file {
-        file.clear();
+    if let Some(file) = file
+        && !file.clear()
+    {
+        // Its doorbell pages stay for the NIC to look at.
+        std::mem::forget(file);
     }
 }
 

@@ -1,11 +1,10 @@
 //! Commands to the firmware, and objects that they make.
 
-use oxshmem_emulator::nic::command::{self, Ask, Created, EVENT_QUEUE};
-
 use crate::attribute::{Answer, Call, Refusal};
 use crate::file::File;
 use crate::nics;
 use crate::object::Object;
+use oxshmem_emulator::nic::command::{self, Ask, Created, EVENT_QUEUE};
 
 /// The longest answer that is handed on.
 const LONGEST: usize = 0x4010;

@@ -1,12 +1,11 @@
 //! Protection domains, memory regions, and memory for queues.
 
-use oxshmem_emulator::nic::{Access, Pd};
-
 use super::layout::{Given, Reply};
 use super::{UHW_OUT, write};
 use crate::attribute::{Answer, Call, Refusal};
 use crate::file::File;
 use crate::object::{Mapping, Object};
+use oxshmem_emulator::nic::{Access, Pd};
 
 /// What memory may be used for, after `enum ibv_access_flags`. Windows, zero-based addresses and paging on demand are
 /// not supported.

@@ -1,18 +1,16 @@
 //! Completion queues and queue pairs of verbs, whose memory libmlx5 allocates.
 
-use std::sync::atomic::AtomicU32;
-
-use oxshmem_emulator::nic::command::Created;
-use oxshmem_emulator::nic::{
-    Access, Address, CqDescription, Pd, Place, QpDescription, Transition, Uar, Umem,
-};
-
 use super::layout::{Given, Reply};
 use super::{UHW_IN, UHW_OUT, write};
 use crate::attribute::{Answer, Call, Refusal};
 use crate::event;
 use crate::file::File;
 use crate::object::Object;
+use oxshmem_emulator::nic::command::Created;
+use oxshmem_emulator::nic::{
+    Access, Address, CqDescription, Pd, Place, QpDescription, Transition, Uar, Umem,
+};
+use std::sync::atomic::AtomicU32;
 
 /// The driver's flag by which a queue names its doorbell page by number, in a completion queue and a queue pair.
 const CQ_PAGE_NUMBER: u16 = 2;

@@ -30,6 +30,7 @@ pub(crate) fn all() -> Result<String> {
         ("what firmware refuses", firmware_refuses),
         ("wrong key", wrong_key),
         ("wrong key by libmlx5", wrong_key_by_libmlx5),
+        ("open and close", open_and_close),
         ("dma-buf", dmabuf),
         ("queues in a dma-buf", queues_in_dmabuf),
     ];
@@ -281,6 +282,27 @@ fn queues_in_dmabuf() -> Result<()> {
     near.connect(side.lid()?, far.qp.number())?;
     far.connect(side.lid()?, near.qp.number())?;
     exercise(&mut near, &side, |offset| side.far(offset + (16 << 10)))?;
+    Ok(())
+}
+
+/// Nothing is left of a device that was closed: no descriptor, no mapping.
+fn open_and_close() -> Result<()> {
+    let left = || -> Result<(usize, usize)> {
+        let maps = std::fs::read_to_string("/proc/self/maps")?;
+        let ours = maps.lines().filter(|line| line.contains("oxshmem-nic"));
+        Ok((std::fs::read_dir("/proc/self/fd")?.count(), ours.count()))
+    };
+    let before = left()?;
+    for _ in 0..100 {
+        let side = Side::new("mlx5_0")?;
+        let (near, far) = (Channel::new(&side, false)?, Channel::new(&side, true)?);
+        near.connect(side.lid()?, far.qp.number())?;
+        far.connect(side.lid()?, near.qp.number())?;
+    }
+    let after = left()?;
+    if after != before {
+        return Err(format!("descriptors and mappings: {before:?} before, {after:?} after").into());
+    }
     Ok(())
 }
 

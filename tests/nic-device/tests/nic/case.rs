@@ -151,6 +151,11 @@ pub(crate) fn run_with_two_devices(case: &Case) -> Outcome {
     run_with(case, &[("OXSHMEM_NIC_DEVICES", "2")])
 }
 
+/// Runs a case with four NICs.
+pub(crate) fn run_with_four_devices(case: &Case) -> Outcome {
+    run_with(case, &[("OXSHMEM_NIC_DEVICES", "4")])
+}
+
 /// Runs a case with two NICs on Ethernet.
 pub(crate) fn run_on_ethernet(case: &Case) -> Outcome {
     run_with(case, &[("OXSHMEM_NIC_DEVICES", "2"), ("OXSHMEM_NIC_LINK", "ethernet")])

@@ -221,7 +221,8 @@ impl Channel {
             if start.elapsed() > self.patience {
                 return Err(format!("no completion: {:?}", self.qp.standing()).into());
             }
-            std::hint::spin_loop();
+            // The NIC's thread may want this core.
+            std::thread::yield_now();
         };
         let request = self.atomic_u32(entry + cqe::REQUEST).load(Ordering::Relaxed);
         if cqe::request_qpn(request) != self.qp.number() {

@@ -66,6 +66,8 @@ impl Classic {
                 Err(error) => return Err(error.into()),
             }
             self.poll()?;
+            // The NIC's thread may want this core.
+            std::thread::yield_now();
             if start.elapsed() > PATIENCE {
                 return Err(format!("{} of {} requests are done, and no more", self.done, self.posted).into());
             }
@@ -101,6 +103,8 @@ impl Classic {
         let start = Instant::now();
         while self.done < self.posted {
             self.poll()?;
+            // The NIC's thread may want this core.
+            std::thread::yield_now();
             if start.elapsed() > PATIENCE {
                 return Err(format!("{} of {} requests are done, and no more", self.done, self.posted).into());
             }

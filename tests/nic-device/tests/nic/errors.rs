@@ -2,10 +2,11 @@
 
 use crate::boxes::Pages;
 use crate::channel::{BYTES, Channel, Failed, QUEUES, Side};
-use crate::devx::exercise;
+use crate::devx::{FEW, exercise};
 use crate::record;
 use oxshmem::net::verbs::abi::IbvWc;
 use oxshmem::net::verbs::classic::{ClassicCq, ClassicQp, Operation, Post};
+use oxshmem::net::verbs::context::Link;
 use oxshmem::net::verbs::cq::CqPlan;
 use oxshmem::net::verbs::mailbox::Route;
 use oxshmem::net::verbs::memory::{Access, Place};
@@ -83,6 +84,16 @@ fn no_such_port() -> Result<()> {
     is(context.port(2), |error| matches!(error, VerbsError::Call { call: "ibv_query_port", .. }))?;
     if context.gid(1, 3)?.is_some() || context.gid(1, 0)?.is_none() {
         return Err("the table of addresses has one at 0 alone".into());
+    }
+    let whole = context.attributes()?;
+    let found = (whole.vendor_part_id, whole.phys_port_cnt, whole.max_qp_rd_atom, whole.atomic_cap);
+    if found != (4129, 1, 16, 1) {
+        return Err(format!("the device is described as {found:?}").into());
+    }
+    let port = context.port(1)?;
+    let found = (port.active, port.link, port.mtu, port.longest_message, port.addresses, port.partition_keys);
+    if found != (true, Link::InfiniBand, 5, 1 << 30, 8, 1) {
+        return Err(format!("the port is described as {found:?}").into());
     }
     if context.partition_key(1, 0)? != 0xffff {
         return Err("the partition key is not the default".into());
@@ -281,7 +292,7 @@ fn queues_in_dmabuf() -> Result<()> {
     let (mut near, far) = (channel()?, channel()?);
     near.connect(side.lid()?, far.qp.number())?;
     far.connect(side.lid()?, near.qp.number())?;
-    exercise(&mut near, &side, |offset| side.far(offset + (16 << 10)))?;
+    exercise(&mut near, &side, |offset| side.far(offset + (16 << 10)), FEW)?;
     Ok(())
 }
 

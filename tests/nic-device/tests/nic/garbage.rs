@@ -1,6 +1,7 @@
 //! Calls that no library makes: whatever the device is asked, it answers with a number, and works on.
 
 use crate::channel::{Channel, Side};
+use crate::devx::{FEW, exercise};
 use crate::random::Random;
 use crate::record;
 use oxshmem::net::verbs::mailbox::{CreateCq, CreateQp, Init2Rtr, Route, Rst2Init, Rtr2Rts};
@@ -41,7 +42,7 @@ pub(crate) fn all() -> Result<String> {
     let other = Channel::new(&side, false)?;
     channel.connect(side.lid()?, other.qp.number())?;
     other.connect(side.lid()?, channel.qp.number())?;
-    crate::devx::exercise(&mut channel, &side, |offset| side.far(offset + (16 << 10)))?;
+    exercise(&mut channel, &side, |offset| side.far(offset + (16 << 10)), FEW)?;
     Ok(format!("{refused} of {} calls of nonsense were refused, and the device works on", refused + done))
 }
 

@@ -19,6 +19,7 @@
 //! | `garbage` | calls of nonsense are refused, and the device works on |
 //! | `devices` | two NICs of one process |
 //! | `ethernet` | the same on Ethernet |
+//! | `threads` | four PEs as threads of one process, each with a NIC |
 //! | `processes` | two processes, each with a NIC |
 
 mod boxes;
@@ -47,7 +48,7 @@ const CASES: &[Case] = &[
     Case::new("adversary", case::run_against_adversary, Some(compare::adversary)),
     Case::new("devx", case::run, Some(devx::ring)),
     Case::new("collapsed", case::run, Some(devx::collapsed)),
-    Case::new("reordered", case::run_against_adversary, Some(devx::ring)),
+    Case::new("reordered", case::run_against_adversary, Some(devx::reordered)),
     Case::new("errors", case::run, Some(errors::all)),
     Case::new("without", case::run_without, Some(errors::without)),
     Case::new("mutants", case::run_poisoned, Some(mutants::all)),
@@ -55,6 +56,7 @@ const CASES: &[Case] = &[
     Case::new("garbage", case::run, Some(garbage::all)),
     Case::new("devices", case::run_with_two_devices, Some(devx::two_devices)),
     Case::new("ethernet", case::run_on_ethernet, Some(devx::two_devices)),
+    Case::new("threads", case::run_with_four_devices, Some(devx::threads)),
     Case::new("processes", processes::parent, Some(processes::child)),
 ];
 

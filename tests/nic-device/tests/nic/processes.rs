@@ -2,7 +2,7 @@
 
 use crate::case::{self, Case, Outcome};
 use crate::channel::{Channel, Side};
-use crate::devx::exercise;
+use crate::devx::{FEW, exercise};
 use crate::record;
 use oxshmem_device::net::mlx5::Key;
 use oxshmem_device::net::mlx5::wqe::Place;
@@ -106,12 +106,12 @@ fn exercise_there(
     use oxshmem_device::net::mlx5::wqe;
     // Our own results land where the peer does not write.
     const BACK: u64 = 32 << 10;
-    let count = exercise(channel, side, |offset| peer(offset + (16 << 10)))?;
+    let count = exercise(channel, side, |offset| peer(offset + (16 << 10)), FEW)?;
     let request = wqe::read(channel.control(Fence::None), peer(16 << 10), side.near(BACK), 32);
     channel.post_segments(&request)?;
     channel.finish()?;
     let found: Vec<u64> = (0..4).map(|i| side.pages.word(BACK as usize + 8 * i)).collect();
-    let expected = crate::devx::expected();
+    let expected = crate::devx::expected(FEW);
     if found != expected {
         return Err(format!("the words are {found:x?}, not {expected:x?}").into());
     }

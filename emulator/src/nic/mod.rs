@@ -26,6 +26,8 @@ pub mod description;
 pub mod event;
 pub mod fabric;
 pub mod fault;
+#[cfg(test)]
+mod hostile;
 mod log;
 mod memory;
 mod objects;

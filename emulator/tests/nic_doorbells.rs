@@ -73,6 +73,21 @@ fn the_index_wraps_at_65536_whatever_the_rings_size() {
 }
 
 #[test]
+fn queues_of_one_entry_work() {
+    for seed in [None, Some(1), Some(2)] {
+        let mut pair = Pair::new(Setup { seed, log_send: 0, log_completions: 0, ..Setup::default() });
+        for round in 0..300 {
+            let entry = Entry::fetch_add(pair.remote(0), pair.local(0), 1);
+            pair.a.post(entry);
+            pair.a.ring();
+            assert_eq!(pair.completions(1)[0].counter, round);
+        }
+        assert_eq!(pair.b.heap.load64(0), 300);
+        pair.assert_clean();
+    }
+}
+
+#[test]
 fn a_doorbell_before_ready_to_send_is_not_remembered() {
     let setup = Setup::default();
     let mut pair = Pair::new(setup);

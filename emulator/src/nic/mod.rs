@@ -28,6 +28,8 @@ pub mod description;
 pub mod event;
 pub mod fabric;
 pub mod fault;
+#[cfg(test)]
+mod hostile;
 mod log;
 mod memory;
 mod objects;

@@ -76,7 +76,10 @@ impl Requester {
         while pending.sent < packets {
             let psn = pending.first_psn + pending.sent;
             let is_write = matches!(pending.operation, Operation::Write { .. });
-            if pending.last_psn() - acked >= NUMBERS || is_write && psn - acked >= PACKETS || !room.link {
+            if pending.last_psn().saturating_sub(acked) >= NUMBERS
+                || is_write && psn.saturating_sub(acked) >= PACKETS
+                || !room.link
+            {
                 break;
             }
             let (mut header, payload) = packet(pending, common, room.regions)?;

@@ -18,6 +18,7 @@ pub(crate) use imp::atomic;
 pub(crate) use imp::bulk;
 pub(crate) use imp::fault;
 pub(crate) use imp::float;
+pub(crate) use imp::nic;
 pub(crate) use imp::order;
 pub(crate) use imp::shared;
 pub(crate) use imp::thread;

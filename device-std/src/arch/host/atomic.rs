@@ -16,7 +16,12 @@ fn orders(order: Semantic) -> (Order, Ordering) {
 }
 
 /// Announces a read-modify-write; the old bits if the run is checked.
-fn fetched(order: Order, address: u64, bytes: usize, change: impl FnOnce() -> Change) -> Option<u64> {
+pub(super) fn fetched(
+    order: Order,
+    address: u64,
+    bytes: usize,
+    change: impl FnOnce() -> Change,
+) -> Option<u64> {
     let (hooks, bytes) = (current(), bytes as u32);
     match hooks.checked() {
         Some(checked) => Some(checked.fetch(Access { address, bytes, order }, change())),
@@ -28,7 +33,7 @@ fn fetched(order: Order, address: u64, bytes: usize, change: impl FnOnce() -> Ch
 }
 
 /// As [`fetched`], of one that returns nothing; whether it is done.
-fn updated(order: Order, address: u64, bytes: usize, change: impl FnOnce() -> Change) -> bool {
+pub(super) fn updated(order: Order, address: u64, bytes: usize, change: impl FnOnce() -> Change) -> bool {
     let (hooks, bytes) = (current(), bytes as u32);
     match hooks.checked() {
         Some(checked) => checked.update(Access { address, bytes, order }, change()),

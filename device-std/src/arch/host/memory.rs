@@ -29,6 +29,29 @@ fn seam_store(address: u64, bytes: u32, order: Order, value: [u64; 2]) -> bool {
     true
 }
 
+/// A load of 8 bytes with any order.
+///
+/// # Safety
+/// `address` is aligned and mapped; every access to it is atomic.
+pub(super) unsafe fn load_word(address: u64, seen: Order, here: Ordering) -> u64 {
+    match seam_load(address, 8, seen) {
+        Some([bits, _]) => bits,
+        // SAFETY: passed on.
+        None => unsafe { (*(address as *const AtomicU64)).load(here) },
+    }
+}
+
+/// A store of 8 bytes with any order.
+///
+/// # Safety
+/// As [`load_word`].
+pub(super) unsafe fn store_word(address: u64, value: u64, seen: Order, here: Ordering) {
+    if !seam_store(address, 8, seen, [value, 0]) {
+        // SAFETY: passed on.
+        unsafe { (*(address as *const AtomicU64)).store(value, here) }
+    }
+}
+
 /// Announces an access of shared memory.
 fn seam_shared(address: u64, bytes: usize, writes: bool) {
     if let Some(checked) = current().checked() {

@@ -10,6 +10,7 @@ pub(crate) mod fault;
 pub(crate) mod float;
 pub mod hooks;
 pub(crate) mod memory;
+pub(crate) mod nic;
 pub(crate) mod order;
 pub(crate) mod shared;
 pub(crate) mod thread;

@@ -12,6 +12,15 @@ pub(crate) fn fence_sc_sys() {
     fence(Ordering::SeqCst);
 }
 
+/// `fence.acq_rel.sys`. The checker knows one fence, which is stronger.
+pub(crate) fn fence_acq_rel_sys() {
+    if let Some(checked) = current().checked() {
+        return checked.fence();
+    }
+    current().instruction(Instruction::Fence);
+    fence(Ordering::AcqRel);
+}
+
 /// `fence.sc.gpu`.
 pub(crate) fn fence_sc_gpu() {
     fence_sc_sys();

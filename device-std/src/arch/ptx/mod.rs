@@ -9,6 +9,7 @@ pub(crate) mod bulk;
 pub(crate) mod fault;
 pub(crate) mod float;
 pub(crate) mod memory;
+pub(crate) mod nic;
 pub(crate) mod order;
 pub(crate) mod shared;
 pub(crate) mod thread;

@@ -10,6 +10,14 @@ pub(crate) fn fence_sc_sys() {
     unsafe { asm!("fence.sc.sys;", options(nostack)) };
 }
 
+/// `fence.acq_rel.sys`: orders what was stored before what will be, for who sees the latter. It does not order a store before
+/// a load: for that [`fence_sc_sys`].
+#[inline(always)]
+pub(crate) fn fence_acq_rel_sys() {
+    // SAFETY: as `fence_sc_sys`.
+    unsafe { asm!("fence.acq_rel.sys;", options(nostack)) };
+}
+
 /// `fence.sc.gpu`: CUDA's `__threadfence`.
 #[inline(always)]
 pub(crate) fn fence_sc_gpu() {

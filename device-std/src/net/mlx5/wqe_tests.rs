@@ -97,6 +97,9 @@ fn a_warps_write_holds_each_lanes_bytes_in_order() {
 /// Bytes, lkey and address of a local range.
 type Landing = Option<(u32, u32, u64)>;
 
+/// A request, its modifier and opcode, whether it names the peer's memory, its operands, and its local range.
+type Case = (Vec<u8>, (u8, u8), bool, Vec<u64>, Landing);
+
 /// A request as read from its bytes, by the tables alone.
 #[derive(Debug, PartialEq)]
 struct Parsed {
@@ -177,7 +180,7 @@ proptest! {
         let wide = |words: &[u32]| words.iter().map(|&word| u64::from(word)).collect::<Vec<_>>();
         let masked_4 = Masked { compare: a4, compare_mask: b4, swap: c4, swap_mask: d4 };
         let masked_8 = Masked { compare: a, compare_mask: b, swap: c, swap_mask: d };
-        let cases: [(Vec<u8>, (u8, u8), bool, Vec<u64>, Landing); 11] = [
+        let cases: [Case; 11] = [
             (bytes(&nop(control)), (0, 0x00), false, vec![], None),
             (bytes(&write(control, at, local, count)), (0, 0x08), true, vec![], lands(count)),
             (bytes(&read(control, at, local, count)), (0, 0x10), true, vec![], lands(count)),

@@ -373,6 +373,8 @@ numbered! {
         Scan = 78 => "scan",
         /// `exscan`.
         Exscan = 79 => "exscan",
+        /// `follow`.
+        Follow = 80 => "follow",
         /// `global_exit`.
         GlobalExit = 61 => "global_exit",
         /// `sync` of a scope.

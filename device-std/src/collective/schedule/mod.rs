@@ -110,6 +110,33 @@ pub struct Shape {
     pub slots: u32,
     /// By how much an execution's numbers grow at most, the grant counted.
     pub numbers: u32,
+    /// 1 where edges begin with a grant, else 0.
+    pub grants: u32,
+    /// Into how many blocks of one length a vector is cut before each of them is cut into slices: 1, or, of a
+    /// reduce-scatter and an all-gather, one for each PE. Each has as many chunks.
+    pub blocks: u32,
+}
+
+impl Shape {
+    /// Signal words of so many lanes.
+    #[inline(always)]
+    pub const fn signals(self, lanes: u32) -> u64 {
+        (self.inboxes as u64 * self.slots as u64 + self.credits as u64) * lanes as u64
+    }
+
+    /// Buffers of so many lanes.
+    #[inline(always)]
+    pub const fn buffers(self, lanes: u32) -> u64 {
+        self.staged as u64 * self.slots as u64 * lanes as u64
+    }
+
+    /// Elements of the longest chunk of a vector of `len`, on so many lanes, where lanes and chunks begin at multiples of
+    /// `unit` elements.
+    #[inline(always)]
+    pub const fn longest(self, len: u64, lanes: u32, unit: u64) -> u64 {
+        let (_, slice) = span(0, lanes, len / self.blocks as u64, unit);
+        span(0, self.chunks / self.blocks, slice, unit).1
+    }
 }
 
 /// The steps of one lane of one PE.

@@ -1,13 +1,15 @@
-//! Follows a [`schedule`](super::schedule): a collective operation of many messages, each a put with signal, by puts, signals and
-//! waits alone. So it takes any path that they take, and what it orders is what they order.
+//! Follows a [`schedule`](super::schedule): a collective operation of many messages, each a put and a strong signal, by puts,
+//! signals and waits alone. So it takes any path that they take, and what it orders is what they order. A signal that covers its
+//! data alone would not do: a target may be written once its PE's part of a chunk has been read, which its writer knows from
+//! others.
 //!
 //! | part of a step | by | edge |
 //! |---|---|---|
 //! | waits for the message | [`wait_reached`](Scoped::wait_reached) of the slot's word | acquires the chunk |
 //! | waits for the slot | `wait_reached` of the credit word | acquires the receiver's reads of what stood there |
 //! | makes the value, in its slot or in the target | weak vector loads and stores of the own memory, by all threads | the scope barrier that a put begins with |
-//! | sends it | [`put_signal`](Scoped::put_signal) from where it stands | releases the chunk |
-//! | gives the credit | a strong [`signal`](Scoped::signal) | releases the reads of the slot |
+//! | sends it | [`put`](Scoped::put) from where it stands, then a strong [`signal`](Scoped::signal) | releases the chunk, and what led to it |
+//! | gives the credit | a strong signal | releases the reads of the slot |
 //!
 //! A partial result that is only passed on is made in the slot that it was received in, and sent from there: nothing else is
 //! staged.
@@ -238,8 +240,9 @@ impl<W: Scope, C: MayWait, T: Element, O: Reduction<T>> Follower<W, C, T, O> {
                 Place::Slot => self.buffer(send.inbox, send.slot, count),
                 Place::Destination => target,
             };
+            self.worker.put(to, from, send.to);
             let number = SignalOp::Set(self.base + u64::from(send.number));
-            self.worker.put_signal(to, from, self.word(send.inbox, send.slot), number, send.to);
+            self.worker.signal(self.word(send.inbox, send.slot), number, send.to);
         }
         if let Some(Receive { from, credit, grants, .. }) = step.receive {
             self.worker.signal(self.credit(credit), SignalOp::Set(self.base + u64::from(grants)), from);

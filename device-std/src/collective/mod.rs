@@ -41,7 +41,7 @@
 //! | `form`, `numbered` | reductions and operators as numbers, for kernels that are to do all of them |
 //! | `combine` | reductions by packets |
 //! | `fused` | reductions by loads and stores |
-//! | [`schedule`], `follow` | rings, trees and hierarchies of messages, each a put with signal, for paths without loads and stores; [`follow`](crate::Scoped::follow) does what one says |
+//! | [`schedule`], `follow` | rings, trees and hierarchies of messages, each a put and a signal, for paths without loads and stores; [`follow`](crate::Scoped::follow) does what one says |
 
 mod alike;
 mod combine;

@@ -121,70 +121,93 @@ impl Round {
         self.flags + 8 * u64::from(j - 1)
     }
 
-    /// Tells the others, by a thread each. `completes`: what came before is complete, too.
+    /// Tells the others, waits until those before have told this PE, and joins the scope: a thread tells one and hears of one, or
+    /// of several where there are too few. `completes`: what came before is complete, too.
     #[inline(always)]
-    fn tell<S: Scope, C: Context>(self, scope: S, context: C, epoch: u64, completes: bool) {
-        let (first, step) = (scope.rank() as u32 + 1, scope.size() as u32);
-        let fences = completes || (is_alone::<S>() && self.others > 1);
-        // A barrier of one PE completes, too.
-        if fences && (first <= self.others || first == 1) {
+    fn meet<S: Scope, C: Context>(self, scope: S, context: C, until: &mut Until, told: Told) {
+        let Told { operation, epoch, completes } = told;
+        let (shmem, first) = (context.shmem(), scope.rank() as u32 + 1);
+        let (mut polled, mut missing) = (Polled::Held, 1);
+        if first <= self.others {
+            if completes || (is_alone::<S>() && self.others > 1) {
+                order::fence_sc_sys();
+                // SAFETY: a flag in a mapped peer's control area, which only such accesses reach.
+                self.tell(scope, context, |flag| unsafe { u64::store_relaxed(flag, epoch) });
+            } else {
+                // SAFETY: as above.
+                self.tell(scope, context, |flag| unsafe { u64::store_release(flag, epoch) });
+            }
+            (polled, missing) = self.hear(scope, shmem, until, epoch);
+        } else if completes && first == 1 {
+            // A barrier of one PE completes, too.
             order::fence_sc_sys();
         }
-        let mut j = first;
-        while j <= self.others {
-            let to = context.shmem().peer_base(context.world_pe(self.after(j))) + self.flag(j);
-            // SAFETY: a flag in a mapped peer's control area, which only such accesses reach.
-            unsafe {
-                if fences {
-                    u64::store_relaxed(to, epoch);
-                } else {
-                    u64::store_release(to, epoch);
-                }
+        let peer = context.world_pe(self.before(missing));
+        let fault = Fault { peer, ..Fault::new(Cause::Deadline, operation) };
+        let fault = Fault { cmp: Cmp::Ge as u32, offset: self.flag(missing), expected: epoch, ..fault };
+        scope.join(shmem, polled, fault);
+    }
+
+    /// Has `store` write the flags of those that the thread tells, at least one.
+    #[inline(always)]
+    fn tell<S: Scope, C: Context>(self, scope: S, context: C, store: impl Fn(u64)) {
+        let mut j = scope.rank() as u32 + 1;
+        loop {
+            store(context.shmem().peer_base(context.world_pe(self.after(j))) + self.flag(j));
+            j += scope.size() as u32;
+            if j > self.others {
+                return;
             }
-            j += step;
         }
     }
 
-    /// Waits until the others have told this PE, by a thread each, and acquires what they did. Gives how the thread's waiting
-    /// ended, and the number of the PE that it waited for last.
+    /// Waits for those that tell the thread, at least one, and acquires what they did. Gives how that ended, and the number of the
+    /// one that was waited for last.
     #[inline(always)]
     fn hear<S: Scope>(self, scope: S, shmem: Shmem, until: &mut Until, epoch: u64) -> (Polled, u32) {
-        let (first, step) = (scope.rank() as u32 + 1, scope.size() as u32);
-        let base = shmem.abi.heap_base;
-        let (mut polled, mut missing) = (Polled::Held, 1);
-        let mut j = first;
-        while j <= self.others && matches!(polled, Polled::Held) {
-            // One thread looks at four flags at once: each look is a way to memory and back.
-            let several = is_alone::<S>() && self.others > 1;
-            let last = if several { self.others.min(j + 3) } else { j };
-            polled = poll_until(shmem, until, || {
+        let (base, step) = (shmem.abi.heap_base, scope.size() as u32);
+        // One thread looks at four flags at once: each look is a way to memory and back.
+        let several = is_alone::<S>() && self.others > 1;
+        let mut j = scope.rank() as u32 + 1;
+        loop {
+            let (last, mut missing) = (if several { self.others.min(j + 3) } else { j }, j);
+            let polled = poll_until(shmem, until, || {
                 // SAFETY: flags in the own control area.
                 let look = |k: u32| unsafe { u64::load_relaxed(base + self.flag((j + k).min(last))) };
-                if several {
-                    let (a, b, c, d) = (look(0), look(1), look(2), look(3));
-                    missing = j + u32::from(a >= epoch);
-                    missing += u32::from((a >= epoch) & (b >= epoch));
-                    missing += u32::from((a >= epoch) & (b >= epoch) & (c >= epoch));
-                    // There may be fewer than four.
-                    missing = missing.min(last);
-                    let least = a.min(b).min(c.min(d));
-                    (least >= epoch, least)
-                } else {
+                if !several {
                     let seen = look(0);
-                    missing = j;
-                    (seen >= epoch, seen)
+                    return (seen >= epoch, seen);
                 }
+                let (a, b, c, d) = (look(0), look(1), look(2), look(3));
+                missing = j + u32::from(a >= epoch);
+                missing += u32::from((a >= epoch) & (b >= epoch));
+                missing += u32::from((a >= epoch) & (b >= epoch) & (c >= epoch));
+                // There may be fewer than four.
+                missing = missing.min(last);
+                let least = a.min(b).min(c.min(d));
+                (least >= epoch, least)
             });
             let mut k = j;
-            while k <= last {
+            while {
                 // SAFETY: as above.
                 unsafe { acquire::<u64>(base + self.flag(k)) };
                 k += 1;
-            }
+                k <= last
+            } {}
             j = if is_alone::<S>() { last + 1 } else { j + step };
+            if j > self.others || !matches!(polled, Polled::Held) {
+                return (polled, missing);
+            }
         }
-        (polled, missing)
     }
+}
+
+/// What those who meet are told.
+#[derive(Clone, Copy)]
+struct Told {
+    operation: Operation,
+    epoch: u64,
+    completes: bool,
 }
 
 /// Whether the scope is one thread.
@@ -219,19 +242,16 @@ pub(crate) fn pes_barrier<S: Scope, C: Context>(
     // SAFETY: the own control area; one caller per PE and epoch at a time, whose leader writes it after all have read it.
     let epoch = 1 + unsafe { u64::load_relaxed(base + at) };
     let mut until = Until::within(shmem.abi.deadline);
-    let mut round = Round::new(me, context.pes(), 1, flags);
-    round.tell(scope, context, epoch, completes);
-    loop {
-        let (polled, missing) = round.hear(scope, shmem, &mut until, epoch);
-        let peer = context.world_pe(round.before(missing));
-        let fault = Fault { peer, ..Fault::new(Cause::Deadline, operation) };
-        let fault = Fault { cmp: Cmp::Ge as u32, offset: round.flag(missing), expected: epoch, ..fault };
-        scope.join(shmem, polled, fault);
-        match round.next() {
-            Some(next) => round = next,
-            None => break,
-        }
-        round.tell(scope, context, epoch, false);
+    let mut round = Some(Round::new(me, context.pes(), 1, flags));
+    let told = Told { operation, epoch, completes: false };
+    // Apart, so that on every path its fence is before its stores.
+    if completes && let Some(first) = round {
+        first.meet(scope, context, &mut until, Told { completes, ..told });
+        round = first.next();
+    }
+    while let Some(next) = round {
+        next.meet(scope, context, &mut until, told);
+        round = next.next();
     }
     if scope.leads() {
         // SAFETY: as above; the next caller's threads come behind a barrier of the scope.

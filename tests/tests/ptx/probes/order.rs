@@ -69,12 +69,7 @@ pub(crate) const ROWS: &[Kernel] = &[
                 to: &[TOLD],
             },
             Between { only_on: None, from: From::Entry, through: &["bar.sync", JOIN], to: &[RELEASED] },
-            Between {
-                only_on: None,
-                from: From::Each(FENCE),
-                through: &["ld.relaxed.sys.global.b64", JOIN],
-                to: &[RELEASED, "ret"],
-            },
+            Between { only_on: None, from: From::Each(FENCE), through: &[JOIN], to: &[RELEASED, "ret"] },
             HEARD,
             ACQUIRED,
         ],

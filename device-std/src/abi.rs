@@ -247,6 +247,8 @@ numbered! {
         UpdateBins = 22 => "fewer bins than PEs",
         /// The inbox of updates is in use, or was left by a block that did not finish.
         InboxInUse = 23 => "the inbox is in use",
+        /// Memory has fewer elements than an operation needs, or no whole number of blocks.
+        TooShort = 24 => "memory is too short",
     }
 }
 

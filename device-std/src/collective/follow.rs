@@ -26,7 +26,7 @@ use crate::fault::{Fault, fail};
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::signal::{Signal, SignalOp};
-use crate::sym::Sym;
+use crate::sym::{Sym, Symmetric};
 use crate::together::Together;
 
 /// Symmetric memory by which a schedule is followed: zero at first, and then of one schedule, one number of lanes and one team
@@ -127,31 +127,26 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     /// Elements of a buffer; ends the kernel if the course is too small, or the vector has no blocks of one length.
     #[inline(always)]
     fn has_room<T: Element>(self, shape: Shape, of: Sym<[T]>, course: Course<T>, lanes: u32) -> u64 {
-        let least = |of: u64, asked: u64| {
-            if of < asked {
-                self.too_small(asked, of);
-            }
-        };
-        least(course.signals.len(), shape.signals(lanes));
-        least(course.counters.len(), lanes.into());
+        self.has_elements(course.signals, shape.signals(lanes));
+        self.has_elements(course.counters, lanes.into());
         let blocks = u64::from(shape.blocks);
-        if !of.len().is_multiple_of(blocks) {
-            self.too_small(of.len().next_multiple_of(blocks), of.len());
-        }
+        self.has_elements(of, of.len().next_multiple_of(blocks));
         let (buffers, longest) = (shape.buffers(lanes), shape.longest(of.len(), lanes, unit::<T>()));
         if buffers == 0 {
             return 0;
         }
-        let room = course.buffers.len() / buffers / unit::<T>() * unit::<T>();
-        least(room, longest);
-        room
+        self.has_elements(course.buffers, buffers * longest.next_multiple_of(unit::<T>()));
+        course.buffers.len() / buffers / unit::<T>() * unit::<T>()
     }
 
+    /// Ends the kernel if memory has fewer elements than `asked`.
     #[inline(always)]
-    fn too_small(self, expected: u64, seen: u64) {
-        let fault =
-            Fault { peer: self.shmem().my_pe(), ..Fault::new(Cause::LengthMismatch, Operation::Follow) };
-        fail(self.shmem(), Fault { expected, seen, ..fault });
+    fn has_elements<T: Symmetric<Len = ()>>(self, of: Sym<[T]>, asked: u64) {
+        if of.len() < asked {
+            let fault =
+                Fault { peer: self.shmem().my_pe(), ..Fault::new(Cause::TooShort, Operation::Follow) };
+            fail(self.shmem(), Fault { offset: of.offset(), expected: asked, seen: of.len(), ..fault });
+        }
     }
 }
 

@@ -6,8 +6,9 @@ use super::axes::Extent;
 use crate::Sample;
 use crate::follow::{self, Plan, Raw, task};
 use oxshmem::{LaunchConfig, Result, Shmem, SymVec, Team};
+use oxshmem_device::collective::Course;
 use oxshmem_device::collective::schedule::{Grid, Pipeline, Schedule, Shape};
-use oxshmem_device::{Signal, Sym, f16};
+use oxshmem_device::{Sym, f16};
 
 /// Elements of memory behind what is used, that nothing may write.
 const GUARD: usize = 9;
@@ -111,8 +112,8 @@ fn run<T: Followed>(shmem: &Shmem, report: &Report, case: Case, team: Option<&Te
     let part = |of: &SymVec<T>| of.handle().slice(shift as u64, len);
     let (from, to) = (part(&source), part(if in_place { &source } else { &target }));
     let config = LaunchConfig::blocks(lanes).threads(48);
-    let memory = (signals.handle(), buffers.handle(), counters.handle());
-    T::launch(shmem, config, case.kind, (team, plan.raw()), (to, from), memory)?;
+    let course = Course { signals: signals.handle(), buffers: buffers.handle(), counters: counters.handle() };
+    T::launch(shmem, config, case.kind, (team, plan.raw()), (to, from), course)?;
     let into = if in_place { &source } else { &target };
     let found = into.read()?;
     let before: Vec<T> = (0..room).map(|i| given(if in_place { me } else { me + 100 }, i)).collect();
@@ -165,7 +166,7 @@ trait Followed: Sample {
         kind: usize,
         plan: (&Team, Raw),
         data: (Sym<[Self]>, Sym<[Self]>),
-        course: (Sym<[Signal]>, Sym<[Self]>, Sym<[u64]>),
+        course: Course<Self>,
     ) -> Result<()>;
 }
 
@@ -178,8 +179,9 @@ macro_rules! followed {
                 kind: usize,
                 (team, raw): (&Team, Raw),
                 (target, source): (Sym<[Self]>, Sym<[Self]>),
-                (signals, buffers, counters): (Sym<[Signal]>, Sym<[Self]>, Sym<[u64]>),
+                course: Course<Self>,
             ) -> Result<()> {
+                let Course { signals, buffers, counters } = course;
                 macro_rules! launch {
                     ($kernel:ident) => {
                         follow::$kernel::<$ty>::launch(

@@ -247,6 +247,8 @@ numbered! {
         UpdateBins = 22 => "fewer bins than PEs",
         /// The inbox of updates is in use, or was left by a block that did not finish.
         InboxInUse = 23 => "the inbox is in use",
+        /// Memory has fewer elements than an operation needs, or no whole number of blocks.
+        TooShort = 24 => "memory is too short",
     }
 }
 
@@ -373,6 +375,8 @@ numbered! {
         Scan = 78 => "scan",
         /// `exscan`.
         Exscan = 79 => "exscan",
+        /// `follow`.
+        Follow = 80 => "follow",
         /// `global_exit`.
         GlobalExit = 61 => "global_exit",
         /// `sync` of a scope.

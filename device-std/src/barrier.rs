@@ -72,14 +72,158 @@ fn radix(n: u32) -> u32 {
     }
 }
 
+/// A round of a barrier: a PE tells those that are 1, 2, ... times `distance` after it, `others` of them, and hears of as many
+/// before it.
+#[derive(Clone, Copy)]
+struct Round {
+    me: u32,
+    n: u32,
+    distance: u32,
+    others: u32,
+    /// Heap offset of its flags.
+    flags: u64,
+}
+
+impl Round {
+    #[inline(always)]
+    fn new(me: u32, n: u32, distance: u32, flags: u64) -> Self {
+        let others = if distance == 1 { n - 1 } else { (n - 1) / distance };
+        Self { me, n, distance, others: others.min(radix(n) - 1), flags }
+    }
+
+    /// The next one, if there is one.
+    #[inline(always)]
+    fn next(self) -> Option<Self> {
+        let radix = radix(self.n);
+        if self.distance > (self.n - 1) / radix {
+            return None;
+        }
+        Some(Self::new(self.me, self.n, self.distance * radix, self.flags + 8 * u64::from(radix - 1)))
+    }
+
+    /// The `j`th of the PEs that are told, from 1 on.
+    #[inline(always)]
+    fn after(self, j: u32) -> u32 {
+        // `j * distance` is less than `n`.
+        let pe = self.me + j * self.distance;
+        if pe < self.n { pe } else { pe - self.n }
+    }
+
+    /// The `j`th of the PEs that tell.
+    #[inline(always)]
+    fn before(self, j: u32) -> u32 {
+        let back = j * self.distance;
+        if self.me >= back { self.me - back } else { self.me + self.n - back }
+    }
+
+    #[inline(always)]
+    fn flag(self, j: u32) -> u64 {
+        self.flags + 8 * u64::from(j - 1)
+    }
+
+    /// Tells the others, waits until those before have told this PE, and joins the scope: a thread tells one and hears of one, or
+    /// of several where there are too few. `completes`: what came before is complete, too.
+    #[inline(always)]
+    fn meet<S: Scope, C: Context>(self, scope: S, context: C, until: &mut Until, told: Told) {
+        let Told { operation, epoch, completes } = told;
+        let (shmem, first) = (context.shmem(), scope.rank() as u32 + 1);
+        let (mut polled, mut missing) = (Polled::Held, 1);
+        if first <= self.others {
+            if completes || (is_alone::<S>() && self.others > 1) {
+                order::fence_sc_sys();
+                // SAFETY: a flag in a mapped peer's control area, which only such accesses reach.
+                self.tell(scope, context, |flag| unsafe { u64::store_relaxed(flag, epoch) });
+            } else {
+                // SAFETY: as above.
+                self.tell(scope, context, |flag| unsafe { u64::store_release(flag, epoch) });
+            }
+            (polled, missing) = self.hear(scope, shmem, until, epoch);
+        } else if completes && first == 1 {
+            // A barrier of one PE completes, too.
+            order::fence_sc_sys();
+        }
+        let peer = context.world_pe(self.before(missing));
+        let fault = Fault { peer, ..Fault::new(Cause::Deadline, operation) };
+        let fault = Fault { cmp: Cmp::Ge as u32, offset: self.flag(missing), expected: epoch, ..fault };
+        scope.join(shmem, polled, fault);
+    }
+
+    /// Has `store` write the flags of those that the thread tells, at least one.
+    #[inline(always)]
+    fn tell<S: Scope, C: Context>(self, scope: S, context: C, store: impl Fn(u64)) {
+        let mut j = scope.rank() as u32 + 1;
+        loop {
+            store(context.shmem().peer_base(context.world_pe(self.after(j))) + self.flag(j));
+            j += scope.size() as u32;
+            if j > self.others {
+                return;
+            }
+        }
+    }
+
+    /// Waits for those that tell the thread, at least one, and acquires what they did. Gives how that ended, and the number of the
+    /// one that was waited for last.
+    #[inline(always)]
+    fn hear<S: Scope>(self, scope: S, shmem: Shmem, until: &mut Until, epoch: u64) -> (Polled, u32) {
+        let (base, step) = (shmem.abi.heap_base, scope.size() as u32);
+        // One thread looks at four flags at once: each look is a way to memory and back.
+        let several = is_alone::<S>() && self.others > 1;
+        let mut j = scope.rank() as u32 + 1;
+        loop {
+            let (last, mut missing) = (if several { self.others.min(j + 3) } else { j }, j);
+            let polled = poll_until(shmem, until, || {
+                // SAFETY: flags in the own control area.
+                let look = |k: u32| unsafe { u64::load_relaxed(base + self.flag((j + k).min(last))) };
+                if !several {
+                    let seen = look(0);
+                    return (seen >= epoch, seen);
+                }
+                let (a, b, c, d) = (look(0), look(1), look(2), look(3));
+                missing = j + u32::from(a >= epoch);
+                missing += u32::from((a >= epoch) & (b >= epoch));
+                missing += u32::from((a >= epoch) & (b >= epoch) & (c >= epoch));
+                // There may be fewer than four.
+                missing = missing.min(last);
+                let least = a.min(b).min(c.min(d));
+                (least >= epoch, least)
+            });
+            let mut k = j;
+            while {
+                // SAFETY: as above.
+                unsafe { acquire::<u64>(base + self.flag(k)) };
+                k += 1;
+                k <= last
+            } {}
+            j = if is_alone::<S>() { last + 1 } else { j + step };
+            if j > self.others || !matches!(polled, Polled::Held) {
+                return (polled, missing);
+            }
+        }
+    }
+}
+
+/// What those who meet are told.
+#[derive(Clone, Copy)]
+struct Told {
+    operation: Operation,
+    epoch: u64,
+    completes: bool,
+}
+
+/// Whether the scope is one thread.
+#[inline(always)]
+fn is_alone<S: Scope>() -> bool {
+    matches!(S::WIDTH, Width::One)
+}
+
 /// Dissemination barrier over the PEs of a context, by the threads of a scope, which it joins. In a round at distance `d`, first
 /// 1, a PE tells those `d`, `2 d`, ... after it, so that up to 8 PEs meet in one. (D. Hensgen, R. Finkel, U. Manber, Two
 /// algorithms for barrier synchronization, 1988, has two PEs in a round.)
 ///
 /// | step | edge |
 /// |---|---|
-/// | `completes`: `fence.sc.sys`, by each thread that tells another PE in the first round | see `order.rs` |
-/// | thread `j`: `st.release.sys` of the epoch to the round's flag `j` of PE `me + j d`. A single thread that tells several PEs: `fence.sc.sys`, then `st.relaxed.sys` | release of all that the scope has seen, cumulatively |
+/// | `completes`, in the first round: `fence.sc.sys` by each thread that tells another PE | see `order.rs` |
+/// | thread `j`: `st.release.sys` of the epoch to the round's flag `j` of PE `me + j d`; behind that fence, and behind one of a single thread that tells several PEs, `st.relaxed.sys` | release of all that the scope has seen, cumulatively |
 /// | thread `j`: `ld.relaxed.sys` of the own flag `j` until it reaches the epoch, then `fence.acquire.sys` (sm_80: `ld.acquire.sys`) | acquire of PE `me - j d` and of what it had acquired |
 /// | scope barrier | what each thread has acquired reaches all, and is released in the next round |
 ///
@@ -93,85 +237,21 @@ pub(crate) fn pes_barrier<S: Scope, C: Context>(
     Words { epoch: at, flags, me }: Words,
     completes: bool,
 ) {
-    let alone = matches!(S::WIDTH, Width::One);
-    let (shmem, n) = (context.shmem(), context.pes());
+    let shmem = context.shmem();
     let base = shmem.abi.heap_base;
     // SAFETY: the own control area; one caller per PE and epoch at a time, whose leader writes it after all have read it.
     let epoch = 1 + unsafe { u64::load_relaxed(base + at) };
-    let (first, step) = (scope.rank() as u32 + 1, scope.size() as u32);
-    let radix = radix(n);
-    let (mut flags, mut distance) = (flags, 1u32);
     let mut until = Until::within(shmem.abi.deadline);
-    loop {
-        let others = if distance == 1 { n - 1 } else { (n - 1) / distance };
-        let others = others.min(radix - 1);
-        // `j * distance` is less than `n`.
-        let after = |j: u32| {
-            let pe = me + j * distance;
-            if pe < n { pe } else { pe - n }
-        };
-        let before = |j: u32| {
-            let back = j * distance;
-            if me >= back { me - back } else { me + n - back }
-        };
-        let flag = |j: u32| flags + 8 * u64::from(j - 1);
-        // A barrier of one PE completes, too.
-        let fences = (completes && distance == 1) || (alone && others > 1);
-        if fences && (first <= others || first == 1) {
-            order::fence_sc_sys();
-        }
-        let mut j = first;
-        while j <= others {
-            let to = shmem.peer_base(context.world_pe(after(j))) + flag(j);
-            // SAFETY: a flag in a mapped peer's control area, which only such accesses reach.
-            unsafe {
-                if fences {
-                    u64::store_relaxed(to, epoch);
-                } else {
-                    u64::store_release(to, epoch);
-                }
-            }
-            j += step;
-        }
-        let (mut polled, mut missing) = (Polled::Held, 1);
-        let mut j = first;
-        while j <= others && matches!(polled, Polled::Held) {
-            // One thread looks at four flags at once: each look is a way to memory and back.
-            let several = alone && others > 1;
-            let last = if several { others.min(j + 3) } else { j };
-            polled = poll_until(shmem, &mut until, || {
-                // SAFETY: flags in the own control area.
-                let look = |k: u32| unsafe { u64::load_relaxed(base + flag((j + k).min(last))) };
-                if several {
-                    let (a, b, c, d) = (look(0), look(1), look(2), look(3));
-                    missing = j + u32::from(a >= epoch);
-                    missing += u32::from((a >= epoch) & (b >= epoch));
-                    missing += u32::from((a >= epoch) & (b >= epoch) & (c >= epoch));
-                    let least = a.min(b).min(c.min(d));
-                    (least >= epoch, least)
-                } else {
-                    let seen = look(0);
-                    missing = j;
-                    (seen >= epoch, seen)
-                }
-            });
-            let mut k = j;
-            while k <= last {
-                // SAFETY: as above.
-                unsafe { acquire::<u64>(base + flag(k)) };
-                k += 1;
-            }
-            j = if alone { last + 1 } else { j + step };
-        }
-        let fault =
-            Fault { peer: context.world_pe(before(missing)), ..Fault::new(Cause::Deadline, operation) };
-        let fault = Fault { cmp: Cmp::Ge as u32, offset: flag(missing), expected: epoch, ..fault };
-        scope.join(shmem, polled, fault);
-        flags += 8 * u64::from(radix - 1);
-        if distance > (n - 1) / radix {
-            break;
-        }
-        distance *= radix;
+    let mut round = Some(Round::new(me, context.pes(), 1, flags));
+    let told = Told { operation, epoch, completes: false };
+    // Apart, so that on every path its fence is before its stores.
+    if completes && let Some(first) = round {
+        first.meet(scope, context, &mut until, Told { completes, ..told });
+        round = first.next();
+    }
+    while let Some(next) = round {
+        next.meet(scope, context, &mut until, told);
+        round = next.next();
     }
     if scope.leads() {
         // SAFETY: as above; the next caller's threads come behind a barrier of the scope.

@@ -234,6 +234,9 @@ impl Display for Failure {
             Cause::InboxBatch => {
                 write!(f, ": the buffer has batches of {}, the inbox of {}", self.seen, self.expected)?;
             }
+            Cause::TooShort => {
+                write!(f, ": it has {} elements, {} are needed", self.seen, self.expected)?;
+            }
             Cause::UpdateBins => write!(f, ": the buffer has {} bins, for {} PEs", self.seen, self.expected)?,
             Cause::InboxInUse => {
                 let user = which(self.seen as u32, board::node(self.seen as u32));

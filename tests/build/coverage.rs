@@ -10,7 +10,7 @@ use std::{env, fs};
 use syn::{Attribute, ImplItem, Item, TraitItem, Visibility};
 
 /// Files whose public functions are no device API: the layouts and traits that the host shares, the emulator's side, what
-/// no other crate can name, the names of rust-cuda, which have kernels of their own, and the schedules, which no kernel uses yet.
+/// no other crate can name, the names of rust-cuda, which have kernels of their own, and the schedules, which are arguments.
 const OTHER: &[&str] = &["abi.rs", "abi", "launch.rs", "arch", "cuda_std", "fault.rs", "collective/schedule"];
 /// Constructors by which the host makes handles.
 const HOSTS: &[&str] = &["from_parts", "tagged"];
@@ -30,7 +30,7 @@ pub(crate) fn write() {
     let mut called = BTreeSet::new();
     // Those of collective operations have a package of their own.
     let collective = root.join("collectives/src");
-    let theirs = ["kernels.rs", "sample.rs"].map(|name| collective.join(name));
+    let theirs = ["kernels.rs", "follow.rs", "sample.rs"].map(|name| collective.join(name));
     for file in sources(&kernels).into_iter().chain(theirs) {
         let text = fs::read_to_string(&file).expect("a kernel's source can be read");
         calls(text.parse().expect("a kernel's source is Rust"), &mut called);

@@ -41,12 +41,13 @@
 //! | `form`, `numbered` | reductions and operators as numbers, for kernels that are to do all of them |
 //! | `combine` | reductions by packets |
 //! | `fused` | reductions by loads and stores |
-//! | [`schedule`] | rings, trees and hierarchies of messages, for paths without loads and stores: so far replayed by a model only |
+//! | [`schedule`], `follow` | rings, trees and hierarchies of messages, each a put and a signal, for paths without loads and stores; [`follow`](crate::Scoped::follow) does what one says |
 
 mod alike;
 mod combine;
 mod element;
 mod exchange;
+mod follow;
 mod form;
 mod fused;
 mod lane;
@@ -63,6 +64,7 @@ mod words;
 #[doc(hidden)]
 pub use alike::{Alike, InPlace, Operands};
 pub use element::Element;
+pub use follow::Course;
 #[doc(hidden)]
 pub use form::Form;
 #[doc(hidden)]

@@ -98,6 +98,11 @@ impl Judge for Meeting<'_> {
         ordered
     }
 
+    fn was_sent(&mut self, read: EventId) -> bool {
+        let own = if self.events.is_old(read) { None } else { self.events.get(read).own };
+        own.is_some_and(|own| self.observer.know.over.has(own))
+    }
+
     fn conflict(&mut self, before: EventId, address: u64) {
         // Words that both synchronise by do not race.
         if self.strong != 0 && self.events.get(before).strong == self.strong {

@@ -302,8 +302,8 @@ impl Run {
         let time = self.now(who);
         let thread = self.threads[who as usize].as_deref_mut().expect("a thread that was made");
         let op = &thread.op;
-        // To the own PE it stores at once.
-        let carried = matches!(class, Class::Put(_) | Class::Source(_)) || class == Class::Local && writes;
+        // What it stores, to the own PE at once, and the reads of its source.
+        let carried = matches!(class, Class::Put(_) | Class::Source(_) | Class::Local);
         let own = if carried { op.own } else { None };
         let what = (class, writes, strong, own, core::ptr::from_ref(op.location), op.operation);
         let recent = thread.recent.iter().flatten().find(|recent| recent.time == time && recent.what == what);

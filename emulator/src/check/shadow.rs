@@ -36,6 +36,9 @@ enum Page {
 pub(crate) trait Judge {
     /// Whether an earlier event comes before the access.
     fn ordered(&mut self, before: EventId) -> bool;
+    /// Whether an earlier read was a put_signal's, of which the access knows that it has arrived: what was in the bytes when they
+    /// were read comes before it, too.
+    fn was_sent(&mut self, read: EventId) -> bool;
     /// The earlier event and the access conflict.
     fn conflict(&mut self, before: EventId, address: u64);
     /// The access reads what nobody wrote.
@@ -196,7 +199,11 @@ impl Shadow {
         copies: bool,
         judge: &mut impl Judge,
     ) -> Cell {
-        if cell.write != event && cell.write > INITIAL && !judge.ordered(cell.write) {
+        if cell.write != event
+            && cell.write > INITIAL
+            && !judge.ordered(cell.write)
+            && !self.readers(&cell).iter().any(|&read| judge.was_sent(read))
+        {
             judge.conflict(cell.write, address);
         }
         if !writes {
@@ -241,6 +248,14 @@ impl Shadow {
         Cell { write: event, read: NONE }
     }
 
+    fn readers<'a>(&'a self, cell: &'a Cell) -> &'a [EventId] {
+        match cell.read {
+            NONE => &[],
+            read if read & LIST != 0 => &self.lists[(read & !LIST) as usize],
+            _ => core::slice::from_ref(&cell.read),
+        }
+    }
+
     fn new_list(&mut self, list: Vec<EventId>) -> u32 {
         let number = match self.free_lists.pop() {
             Some(number) => {
@@ -273,6 +288,9 @@ impl Shadow {
             fn ordered(&mut self, _: EventId) -> bool {
                 true
             }
+            fn was_sent(&mut self, _: EventId) -> bool {
+                false
+            }
             fn conflict(&mut self, _: EventId, _: u64) {}
             fn never_written(&mut self, _: u64) {}
         }
@@ -299,12 +317,16 @@ mod tests {
     /// Events below `known` are ordered.
     struct Below {
         known: EventId,
+        sent: Option<EventId>,
         met: Vec<(EventId, u64)>,
         unwritten: Vec<u64>,
     }
     impl Judge for Below {
         fn ordered(&mut self, before: EventId) -> bool {
             before < self.known
+        }
+        fn was_sent(&mut self, read: EventId) -> bool {
+            self.sent == Some(read)
         }
         fn conflict(&mut self, before: EventId, address: u64) {
             self.met.push((before, address));
@@ -322,7 +344,7 @@ mod tests {
         writes: bool,
         known: EventId,
     ) -> Below {
-        let mut judge = Below { known, met: Vec::new(), unwritten: Vec::new() };
+        let mut judge = Below { known, sent: None, met: Vec::new(), unwritten: Vec::new() };
         shadow.access((at, bytes), event, writes, false, &mut judge);
         judge
     }
@@ -336,6 +358,23 @@ mod tests {
         let met = access(&mut shadow, 4096, 8, 9, true, 6).met;
         assert_eq!(met, [(6, 4100), (7, 4100)]);
         assert_eq!(access(&mut shadow, 4096, 4, 10, false, 0).met, [(9, 4096)]);
+    }
+
+    #[test]
+    fn what_was_read_to_be_sent_was_written_before() {
+        let mut shadow = Shadow::default();
+        let write = |shadow: &mut Shadow, sent| {
+            access(shadow, 64, 4, 5, true, 0);
+            access(shadow, 64, 4, 6, false, 6);
+            access(shadow, 64, 4, 7, false, 6);
+            let mut judge = Below { known: 0, sent, met: Vec::new(), unwritten: Vec::new() };
+            shadow.access((64, 4), 8, true, false, &mut judge);
+            judge.met
+        };
+        assert_eq!(write(&mut shadow, None), [(5, 64), (6, 64), (7, 64)]);
+        // The other read is still met.
+        shadow.clear();
+        assert_eq!(write(&mut shadow, Some(7)), [(6, 64), (7, 64)]);
     }
 
     #[test]

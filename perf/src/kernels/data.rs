@@ -137,7 +137,7 @@ pub fn check_words(
 }
 
 /// Compares the own `target` with what a collective operation leaves there, to which PE i gave elements of the pattern of
-/// `seed` + i: see [`form`](super::collective::form). `count` elements come from each; behind them all it is still poisoned.
+/// `seed` + i: see [`form`](super::collective). `count` elements come from each; behind them all it is still poisoned.
 #[nvshmem_kernel]
 pub fn check_collected(
     shmem: Shmem,

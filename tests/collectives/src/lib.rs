@@ -2,6 +2,7 @@
 
 mod sample;
 
+pub mod follow;
 pub mod kernels;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -164,6 +164,8 @@ impl Schedule for HierarchicalRing {
             credits: boxes,
             slots: self.star.window.slots,
             numbers,
+            grants: 0,
+            blocks: 1,
         }
     }
 

@@ -166,6 +166,8 @@ impl Schedule for HierarchicalTree {
             credits: boxes,
             slots: self.star.window.slots,
             numbers: self.items,
+            grants: 0,
+            blocks: 1,
         }
     }
 

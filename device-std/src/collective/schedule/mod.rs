@@ -18,16 +18,17 @@
 //!
 //! An *edge* is a directed pair of PEs. It has an inbox at its receiver (`slots` signal words; of inboxes below
 //! [`Shape::staged`], `slots` buffers of a chunk too) and a credit word at its sender. Messages of an edge have numbers from
-//! 1 on. Message `k` goes to slot `(k - 1) % slots`, by one put with signal.
+//! 1 on. Message `k` goes to slot `(k - 1) % slots`, by a put and a strong signal behind it.
 //!
 //! | step | by | edge |
 //! |---|---|---|
 //! | waits until the credit word has reached `k - slots` | sender | acquires the reads of what stood in the slot |
-//! | puts the chunk, sets the slot's word to `k` | sender | releases the chunk |
+//! | puts the chunk, sets the slot's word to `k` | sender | releases the chunk, and all that led to it |
 //! | waits until the slot's word has reached `k` | receiver | acquires the chunk |
 //! | reads it; sets the sender's credit word to `k` by a strong signal | receiver | releases the reads |
 //!
-//! Words of different slots are needed since two puts with signals are not ordered; on one slot two are never in flight.
+//! Words of different slots are needed since a word of one that is set twice tells of the later message alone; on one slot two are
+//! never in flight.
 //! A final chunk goes right to its place in the receiver's destination. Nobody has a final chunk before every PE has
 //! given its source of it, so in an all-reduce the destination is free by then, even if it is the source. In a
 //! broadcast and an all-gather a PE says first that it has begun: a receive of number 0, a *grant*, on edges whose
@@ -110,6 +111,33 @@ pub struct Shape {
     pub slots: u32,
     /// By how much an execution's numbers grow at most, the grant counted.
     pub numbers: u32,
+    /// 1 where edges begin with a grant, else 0.
+    pub grants: u32,
+    /// Into how many blocks of one length a vector is cut before each of them is cut into slices: 1, or, of a
+    /// reduce-scatter and an all-gather, one for each PE. Each has as many chunks.
+    pub blocks: u32,
+}
+
+impl Shape {
+    /// Signal words of so many lanes.
+    #[inline(always)]
+    pub const fn signals(self, lanes: u32) -> u64 {
+        (self.inboxes as u64 * self.slots as u64 + self.credits as u64) * lanes as u64
+    }
+
+    /// Buffers of so many lanes.
+    #[inline(always)]
+    pub const fn buffers(self, lanes: u32) -> u64 {
+        self.staged as u64 * self.slots as u64 * lanes as u64
+    }
+
+    /// Elements of the longest chunk of a vector of `len`, on so many lanes, where lanes and chunks begin at multiples of
+    /// `unit` elements.
+    #[inline(always)]
+    pub const fn longest(self, len: u64, lanes: u32, unit: u64) -> u64 {
+        let (_, slice) = span(0, lanes, len / self.blocks as u64, unit);
+        span(0, self.chunks / self.blocks, slice, unit).1
+    }
 }
 
 /// The steps of one lane of one PE.

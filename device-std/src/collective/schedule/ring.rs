@@ -143,6 +143,8 @@ impl Schedule for Ring {
             credits: edges,
             slots: self.window.slots,
             numbers: self.rounds * self.depth * (self.times() - 1) + self.window.granted as u32,
+            grants: self.window.granted as u32,
+            blocks: if self.task == Task::AllReduce { 1 } else { self.grid.n_pes() },
         }
     }
 

@@ -49,7 +49,7 @@ pub struct Receive {
 }
 
 /// The message that a step sends: the step's value into the place, and `number` into the word of (`inbox`, `slot`), by
-/// one put with signal, once the own credit word `credit` has reached `needs`.
+/// a put and a strong signal, once the own credit word `credit` has reached `needs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Send {
     /// The PE that receives.

@@ -255,7 +255,8 @@ impl Schedule for Tree {
     fn shape(self) -> Shape {
         let slots = self.window.slots;
         let numbers = self.through(0) + self.window.granted as u32;
-        Shape { chunks: self.chunks, inboxes: 12, staged: 8, credits: 12, slots, numbers }
+        let grants = self.window.granted as u32;
+        Shape { chunks: self.chunks, inboxes: 12, staged: 8, credits: 12, slots, numbers, grants, blocks: 1 }
     }
 
     #[inline(always)]

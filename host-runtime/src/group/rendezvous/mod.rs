@@ -330,7 +330,12 @@ impl Rendezvous {
     /// Names the way to a PE of another process, or takes it away: then what it was told last has left this process
     /// when the other end of the way is empty.
     pub(super) fn set_afar(&self, pe: u32, afar: Option<Sender<ToPe>>) {
-        self.lock().seats[pe as usize].afar = afar;
+        let mut state = self.lock();
+        // Another one may have failed before this one was served.
+        if let (Some(afar), Some((failed, error))) = (&afar, &state.failed) {
+            let _ = afar.send(ToPe::Failed { pe: *failed, error: error.clone() });
+        }
+        state.seats[pe as usize].afar = afar;
     }
 
     /// The first PE that failed, and how.

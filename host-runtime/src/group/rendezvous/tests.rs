@@ -151,6 +151,21 @@ fn a_pe_of_another_process_is_told_at_once_and_in_order() {
 }
 
 #[test]
+fn a_pe_of_another_process_that_is_served_late_is_told_who_failed_before() {
+    let group = pes(3, Duration::from_secs(10));
+    let (early, heard_early) = std::sync::mpsc::channel();
+    let (late, heard_late) = std::sync::mpsc::channel();
+    group.set_afar(1, Some(early));
+    assert!(heard_early.try_recv().is_err());
+    group.fail(1, 1, Error::PeLost { pe: 1, pid: 7, how: "has ended".into() });
+    group.set_afar(2, Some(late));
+    for heard in [heard_early, heard_late] {
+        assert!(matches!(heard.try_recv(), Ok(ToPe::Failed { pe: 1, error: Error::PeLost { pe: 1, .. } })));
+        assert!(heard.try_recv().is_err());
+    }
+}
+
+#[test]
 fn a_pe_that_fails_or_returns_ends_the_wait() {
     let group = pes(2, Duration::from_secs(60));
     let errors = all(2, &group, |pe| {

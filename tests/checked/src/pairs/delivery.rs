@@ -80,6 +80,22 @@ pub(super) const PAIRS: &[Pair] = &[
         "a non-blocking put to the own PE is read after a block barrier",
         self_put_nbi,
     ),
+    pair(
+        "answer-beside-the-source",
+        Kind::SignalOvertakesData,
+        2,
+        WorldGrid::of(1, 32),
+        "the answer to a put_signal goes to memory beside its source, of which the put_signal tells nothing",
+        answer_beside_the_source,
+    ),
+    pair(
+        "third-pe-answers",
+        Kind::DataRace,
+        3,
+        WorldGrid::of(1, 1),
+        "a PE passes data on by put_signal, which is taken to tell that its first source has been read",
+        third_pe_answers,
+    ),
 ];
 
 fn relay_after_fence(world: &mut World, broken: bool) -> Kernel {
@@ -240,6 +256,48 @@ fn self_put_nbi(world: &mut World, broken: bool) -> Kernel {
         }
         for i in share(shmem, 10) {
             shmem.local(seen).set(i, shmem.local(to).get(9 - i)); // self-put-nbi: two
+        }
+    })
+}
+
+fn answer_beside_the_source(world: &mut World, broken: bool) -> Kernel {
+    let rows = world.data::<u32>("rows", 80);
+    let (inbox, ready) = (world.data::<u32>("inbox", 40), world.signals("ready", 1).at(0));
+    Box::new(move |shmem: Collective| {
+        let block = shmem.block();
+        if shmem.my_pe() == 0 {
+            for i in share(shmem, 80) {
+                shmem.local(rows).set(i, 7 * i as u32); // answer-beside-the-source: two
+            }
+            block.put_signal(inbox, rows.slice(0, 40), ready, SignalOp::Set(1), 1);
+        } else {
+            block.wait_until(ready, Cmp::Ge, 1);
+            let into = if broken { rows.slice(40, 40) } else { rows.slice(0, 40) };
+            block.put(into, inbox, 0); // answer-beside-the-source: one
+        }
+    })
+}
+
+fn third_pe_answers(world: &mut World, broken: bool) -> Kernel {
+    let [row, inbox] = ["row", "inbox"].map(|name| world.data::<u64>(name, 9));
+    let ready = world.signals("ready", 1).at(0);
+    Box::new(move |shmem: Collective| {
+        let t = shmem.thread();
+        match shmem.my_pe() {
+            0 => t.put_signal(inbox, row, ready, SignalOp::Set(1), 1), // third-pe-answers: two
+            1 => {
+                t.wait_until(ready, Cmp::Ge, 1);
+                if broken {
+                    t.put_signal(inbox, inbox, ready, SignalOp::Set(1), 2);
+                } else {
+                    t.put(inbox, inbox, 2);
+                    t.signal(ready, SignalOp::Set(1), 2);
+                }
+            }
+            _ => {
+                t.wait_until(ready, Cmp::Ge, 1);
+                t.put(row, inbox, 0); // third-pe-answers: one
+            }
         }
     })
 }

@@ -8,12 +8,14 @@
 //! | `covering` | rows in which every two values of different axes meet |
 //! | `expected` | what a row must give, computed by the host |
 //! | `case` | one row |
+//! | `follow` | schedules that a kernel follows |
 //! | `long` | many operations one behind the other, many teams, several operations at once |
 
 mod axes;
 mod case;
 mod covering;
 mod expected;
+mod follow;
 mod long;
 
 use axes::{Extent, PES, Row};
@@ -103,5 +105,6 @@ fn all(shmem: &Shmem, rows: &[Row], report: &Report, extent: Extent) -> Result<(
     }
     bench.operators(extent)?;
     bench.end()?;
+    follow::all(shmem, report, extent)?;
     long::all(shmem, report, extent)
 }

@@ -8,28 +8,28 @@ const FENCE: &str = "fence.sc.sys";
 /// A fence by an acquire and a release lets a later get pass an earlier put; and there is no engine to wait for.
 const WEAKER: &[&str] = &["fence.acq_rel.sys", "membar", ENGINE];
 const ACQUIRE: &str = "fence.acquire.sys|ld.acquire.sys.global.b64";
-const EPOCH: &str = "st.release.sys.global.b64";
+/// Joins the scope and tells whether a thread has given up.
+const JOIN: &str = "bar.red.or.pred";
+/// How a PE is told in each round, but in the first one of a barrier that completes, where a fence stands before.
+const RELEASED: &str = "st.release.sys.global.b64";
+const TOLD: &str = "st.relaxed.sys.global.b64";
 
 /// The scope has joined its leader, and only then that one fences.
 const JOINED: Between = Between { only_on: None, from: From::Entry, through: &["bar.sync"], to: &[FENCE] };
 /// Nobody goes on before the leader has fenced.
 const HELD: Between =
     Between { only_on: None, from: From::Each(FENCE), through: &["bar.sync"], to: &["ret"] };
-/// Of the barrier over all PEs: what the last round brought is acquired before the next one passes it on.
-const ROUND: Between = Between {
+/// Of the barrier over all PEs: what a round has brought is acquired by all before it is passed on, and before anybody goes on.
+const ACQUIRED: Between =
+    Between { only_on: None, from: From::Each(ACQUIRE), through: &[JOIN], to: &[RELEASED, "ret"] };
+/// Who tells others hears of others before the next round, or the end.
+const HEARD: Between = Between {
     only_on: None,
-    from: From::Each(EPOCH),
-    through: &["ld.relaxed.sys.global.b64", ACQUIRE],
-    to: &[EPOCH],
-};
-const LAST_ROUND: Between = Between {
-    only_on: None,
-    from: From::Each(EPOCH),
-    through: &["ld.relaxed.sys.global.b64", "bar.red.or.pred"],
+    from: From::Each(RELEASED),
+    through: &["ld.relaxed.sys.global.b64", ACQUIRE, JOIN],
     to: &["ret"],
 };
-const ACQUIRED: Between =
-    Between { only_on: None, from: From::Each(ACQUIRE), through: &["bar.red.or.pred"], to: &["ret"] };
+
 pub(crate) const ROWS: &[Kernel] = &[
     Kernel {
         names: &["fence_thread", "quiet_thread"],
@@ -61,9 +61,16 @@ pub(crate) const ROWS: &[Kernel] = &[
         names: &["barrier_all"],
         between: &[
             JOINED,
-            Between { only_on: None, from: From::Entry, through: &["bar.sync", FENCE], to: &[EPOCH] },
-            ROUND,
-            LAST_ROUND,
+            // Before the first round ends nobody is told without the fence; the epoch is kept after the last one.
+            Between {
+                only_on: None,
+                from: From::Entry,
+                through: &["bar.sync", "fence.sc.sys|bar.red.or.pred"],
+                to: &[TOLD],
+            },
+            Between { only_on: None, from: From::Entry, through: &["bar.sync", JOIN], to: &[RELEASED] },
+            Between { only_on: None, from: From::Each(FENCE), through: &[JOIN], to: &[RELEASED, "ret"] },
+            HEARD,
             ACQUIRED,
         ],
         lacks: WEAKER,
@@ -71,7 +78,11 @@ pub(crate) const ROWS: &[Kernel] = &[
     },
     Kernel {
         names: &["sync_all"],
-        between: &[Between { only_on: None, from: From::Entry, through: &["bar.sync"], to: &[EPOCH] }, ROUND],
+        between: &[
+            Between { only_on: None, from: From::Entry, through: &["bar.sync"], to: &[RELEASED] },
+            HEARD,
+            ACQUIRED,
+        ],
         lacks: FENCES,
         ..Kernel::NAMED
     },

@@ -179,6 +179,34 @@ pub fn numpy(install: bool) -> Result<Result<&'static str, String>> {
     }
 }
 
+/// Debian's packages of the user-space driver of mlx5 NICs, and its programs.
+const VERBS_PACKAGES: &[&str] = &["libibverbs1", "ibverbs-providers", "ibverbs-utils"];
+
+/// libibverbs, libmlx5 and `ibv_devinfo`, installed if need be; else what is not here, and what to do.
+///
+/// # Errors
+/// If they cannot be installed though they may.
+pub fn verbs(install: bool) -> Result<Option<String>> {
+    let known = ["ldconfig", "/sbin/ldconfig"]
+        .iter()
+        .find_map(|ldconfig| process::output(Command::new(ldconfig).arg("-p")).ok())
+        .unwrap_or_default();
+    let mut missing: Vec<&str> =
+        ["libibverbs.so.1", "libmlx5.so.1"].into_iter().filter(|library| !known.contains(library)).collect();
+    if process::on_path("ibv_devinfo").is_none() {
+        missing.push("ibv_devinfo");
+    }
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let why = format!("there is no {}", missing.join(", no "));
+    if !install || !is_root() || process::on_path("apt-get").is_none() {
+        return Ok(Some(format!("{why}: as root on Debian, apt-get install {}", VERBS_PACKAGES.join(" "))));
+    }
+    apt_install(VERBS_PACKAGES, &why)?;
+    Ok(None)
+}
+
 /// Makes sure that `python3 -m pip` works.
 ///
 /// # Errors

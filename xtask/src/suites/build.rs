@@ -68,6 +68,9 @@ pub(super) fn unit(bench: &Bench) -> Result<Outcome> {
         // Large, and of no use unoptimised.
         "--exclude",
         "oxshmem-collective-tests",
+        // It needs libraries of the system's, and has a suite of its own.
+        "--exclude",
+        "oxshmem-nic-device",
         "--no-fail-fast",
     ]))?;
     pass_through(bench.whole_system_tests().args(["--lib", "--bins", "--test", "environment"]))?;

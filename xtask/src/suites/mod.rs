@@ -2,6 +2,7 @@
 
 mod bootstraps;
 mod build;
+mod nic;
 mod processes;
 mod programs;
 mod python;
@@ -84,6 +85,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("faults", processes::faults),
     ("interface", processes::interface),
     ("bootstraps", bootstraps::bootstraps),
+    ("nic", nic::nic),
     ("python", python::python),
     ("new", programs::new),
     ("bundle", programs::bundle),

@@ -168,7 +168,16 @@ impl Twin {
     /// The tree that carries chunk `chunk`.
     #[inline(always)]
     pub(super) fn of(self, chunk: u32) -> Links {
-        if chunk.is_multiple_of(2) { self.first } else { self.second }
+        // Field by field: chosen as a whole they would lie in a device's local memory, where a number can choose between them.
+        let (is_first, Self { first, second }) = (chunk.is_multiple_of(2), self);
+        let either = |first, second| if is_first { first } else { second };
+        Links {
+            parent: either(first.parent, second.parent),
+            left: either(first.left, second.left),
+            right: either(first.right, second.right),
+            is_right: is_first & first.is_right | !is_first & second.is_right,
+            depth: either(first.depth, second.depth),
+        }
     }
 }
 

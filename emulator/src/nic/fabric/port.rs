@@ -108,3 +108,45 @@ impl Drop for Port {
         place::release(&self.fabric, self.place);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nic::packet::Kind;
+
+    #[test]
+    fn whoever_comes_to_a_place_gets_nothing_that_was_meant_for_the_one_before() {
+        let fabric = Fabric::local(2).unwrap();
+        let mut sender = Port::claim(&fabric, 1, [0; 16]).unwrap();
+        let first = Port::claim(&fabric, 2, [0; 16]).unwrap();
+        let slot = first.place.slot;
+        let mut peer = Peer::new(Address::Lid(2));
+        let header = Header::new(Kind::Read);
+        assert_eq!(sender.send(&mut peer, header, &[1]), Sent::Yes);
+        drop(first);
+        // Nobody is there, then another with the same address.
+        assert_eq!(sender.send(&mut peer, header, &[2]), Sent::Gone);
+        let mut second = Port::claim(&fabric, 2, [0; 16]).unwrap();
+        assert_eq!(second.place.slot, slot);
+        assert_eq!(sender.send(&mut peer, header, &[3]), Sent::Gone);
+        let mut payload = Vec::new();
+        assert_eq!(second.receive(&mut payload), None, "the first packet lay in the mailbox");
+        // Who looks the address up anew means the one that is there now.
+        assert_eq!(sender.send(&mut Peer::new(Address::Lid(2)), header, &[4]), Sent::Yes);
+        assert!(second.receive(&mut payload).is_some());
+        assert_eq!(payload, [4]);
+    }
+
+    #[test]
+    fn a_peer_that_is_not_there_yet_can_come_later_and_a_stranger_is_none() {
+        let fabric = Fabric::local(3).unwrap();
+        let mut sender = Port::claim(&fabric, 1, [0; 16]).unwrap();
+        let mut peer = Peer::new(Address::Lid(9));
+        assert_eq!(sender.send(&mut peer, Header::new(Kind::Read), &[]), Sent::Later);
+        let mut late = Port::claim(&fabric, 9, [0; 16]).unwrap();
+        assert_eq!(sender.send(&mut peer, Header::new(Kind::Read), &[]), Sent::Yes);
+        let header = late.receive(&mut Vec::new()).unwrap();
+        assert!(Peer::new(Address::Lid(1)).sent(&late, &header));
+        assert!(!Peer::new(Address::Lid(9)).sent(&late, &header));
+    }
+}

@@ -23,7 +23,8 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// What libmlx5 of Debian (rdma-core 44.0) wrote for the same requests, posted by `ibv_post_send`.
+/// The layout that libmlx5 (rdma-core 44.0) gives such requests; the addresses are numbers of this test. What libmlx5 writes itself is
+/// compared in `tests/nic-device`.
 #[test]
 fn each_request_has_the_bytes_that_libmlx5_writes() {
     let (raddr, laddr) = ("00007fabcdef0120", "00007f1234567000");

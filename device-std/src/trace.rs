@@ -7,7 +7,7 @@
 
 #[cfg(any(not(target_arch = "nvptx64"), oxshmem_trace))]
 mod flavour {
-    use crate::abi::trace::{TraceLog, TraceRecord};
+    use crate::abi::trace::{CHOICE, TraceLog, TraceRecord};
     use crate::abi::{ContextAbi, Operation};
     use crate::arch::{Add, Semantic, V16, Word, order};
     use crate::context::Context;
@@ -94,6 +94,15 @@ mod flavour {
             }
             Self { record }
         }
+
+        /// Notes what a collective operation has chosen.
+        #[inline(always)]
+        pub(crate) fn chose(&self, packets: bool, lanes: u32) {
+            if self.record != 0 {
+                // SAFETY: this thread's own record.
+                unsafe { u16::store_global(self.record + CHOICE, TraceRecord::choice(packets, lanes)) };
+            }
+        }
     }
 
     impl Drop for Recorded {
@@ -130,6 +139,9 @@ mod flavour {
         pub(crate) fn here<S, C>(_: Scoped<S, C>, _: Operation, _: (u64, u64)) -> Self {
             Self
         }
+
+        #[inline(always)]
+        pub(crate) fn chose(&self, _: bool, _: u32) {}
     }
 }
 

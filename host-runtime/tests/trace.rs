@@ -45,6 +45,16 @@ pub fn passes(
     }
 }
 
+/// A sum, by the block and by the grid.
+#[nvshmem_kernel]
+pub fn sums(shmem: Collective, numbers: Sym<[u32]>) {
+    if thread::block() == 0 {
+        shmem.block().reduce(Sum, numbers, numbers);
+    }
+    shmem.grid().reduce(Sum, numbers, numbers);
+    shmem.grid().collect(numbers.slice(0, u64::from(shmem.n_pes())), numbers.slice(0, 1));
+}
+
 /// What a child does, by the variable `TRACED`.
 #[test]
 #[ignore = "the child process of the other tests"]
@@ -55,6 +65,11 @@ fn child() {
         "dies" => dies(&shmem),
         "expires" => expires(&shmem),
         "replays" => replays(&shmem),
+        "sums" => {
+            let numbers = shmem.alloc_zeroed::<u32>(1 << 13)?;
+            sums::launch(&shmem, LaunchConfig::blocks(BLOCKS).threads(64), &numbers)?;
+            shmem.barrier_all()
+        }
         "leaves" => {
             std::env::set_current_dir("/").unwrap();
             pass(&shmem)
@@ -319,6 +334,30 @@ fn kernels_of_graphs_and_their_streams_have_names() {
     assert_eq!(of(&events, 0, "signal").count(), 2);
     for signal in of(&events, 0, "signal") {
         assert_eq!(signal["args"]["kernel"], "trace__set_signal");
+    }
+}
+
+#[test]
+fn what_collective_operations_have_chosen_is_there() {
+    for (table, protocol) in [("packets", "packets"), ("stores", "stores")] {
+        let folder = Folder::new(&format!("sums-{table}"));
+        let said = threads("sums", "2", &[("OXSHMEM_COLLECTIVES", table)], Some(&folder.file()));
+        says(said, &["RESULT well"]);
+        let events = events(&folder.file());
+        let chosen = |name| -> Vec<(String, u64)> {
+            let args = of(&events, 1, name).map(|event| &event["args"]);
+            let of = |args: &Value| {
+                (args["protocol"].as_str().unwrap().to_owned(), args["blocks"].as_u64().unwrap())
+            };
+            args.map(of).collect()
+        };
+        let reduced = chosen("reduce");
+        assert_eq!(reduced.len(), 2, "{reduced:?}");
+        assert_eq!(reduced[0], (protocol.to_owned(), 1));
+        assert!(reduced[1].0 == protocol && (1..=2).contains(&reduced[1].1), "{reduced:?}");
+        assert_eq!(chosen("collect")[0].0, "stores");
+        // Nothing is chosen by others.
+        assert!(of(&events, 1, "barrier_all").all(|event| event["args"]["protocol"].is_null()));
     }
 }
 

@@ -30,7 +30,8 @@ pub struct TraceRecord {
     pub end: u64,
     /// Bytes that the whole scope moves.
     pub bytes: u64,
-    /// Heap offset in bytes of what it names at the target, 0 where it names nothing.
+    /// In the lower 48 bits the heap offset in bytes of what it names at the target, 0 where it names nothing; above it what a
+    /// collective operation has chosen: see [`TraceRecord::choice`].
     pub offset: u64,
     /// Which operation, by which scope and which thread: see [`TraceRecord::what`].
     pub what: u32,
@@ -47,6 +48,27 @@ impl TraceRecord {
     #[inline(always)]
     pub const fn what(operation: Operation, together: Together, thread: u32) -> u32 {
         operation as u32 | (together as u32) << 8 | thread << 16
+    }
+
+    /// Packs what a collective operation has chosen: packets or plain stores, and how many blocks do it.
+    #[inline(always)]
+    pub const fn choice(packets: bool, lanes: u32) -> u16 {
+        (lanes << 2) as u16 | if packets { 1 } else { 2 }
+    }
+
+    /// By which protocol a collective operation was done, in a word, and by how many blocks.
+    pub const fn chosen(&self) -> Option<(&'static str, u32)> {
+        let choice = (self.offset >> 48) as u32;
+        match choice & 3 {
+            1 => Some(("packets", choice >> 2)),
+            2 => Some(("stores", choice >> 2)),
+            _ => None,
+        }
+    }
+
+    /// The heap offset.
+    pub const fn place(&self) -> u64 {
+        self.offset & ((1 << 48) - 1)
     }
 
     /// Which operation, if the number is one.
@@ -71,6 +93,9 @@ impl TraceRecord {
     }
 }
 
+/// From a record to its two bytes of [`TraceRecord::choice`].
+pub const CHOICE: u64 = 30;
+
 /// Where a host asks a kernel for the time of its device, in host memory. Each round the host writes its number to `asked`,
 /// and the kernel the time, then the number to `answered`, with release.
 #[repr(C, align(64))]
@@ -89,5 +114,6 @@ const _: () = {
     assert!(
         core::mem::offset_of!(TraceRecord, bytes) == 16 && core::mem::offset_of!(TraceRecord, what) == 32
     );
+    assert!(core::mem::offset_of!(TraceRecord, offset) as u64 + 6 == CHOICE);
     assert!(Together::OneThread as u32 == 0 && Together::WholeGrid as u32 == 4);
 };

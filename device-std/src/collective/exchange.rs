@@ -14,6 +14,7 @@ use crate::copy::GlobalSpace;
 use crate::scope::{Scope, Scoped};
 use crate::seam;
 use crate::sym::{Data, Sym};
+use crate::trace::Recorded;
 use bytemuck::Pod;
 
 impl<S: Scope, C: MayWait> Scoped<S, C> {
@@ -27,7 +28,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     pub fn broadcast<T: Data>(self, target: Sym<[T]>, source: Sym<[T]>, root: u32) {
         const OPERATION: Operation = Operation::Broadcast;
         let all = bytes::<T>(source.len());
-        let _recorded = self.enter(OPERATION, target.offset(), all, root);
+        let recorded = self.enter(OPERATION, target.offset(), all, root);
         seam::with(root.into());
         self.has_pe(root, OPERATION);
         self.has_length(target, source.len(), OPERATION);
@@ -42,6 +43,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         }
         let (to, from, all) = afresh(to, from, all);
         let plan = Plan::of(self, all, Kind::Broadcast);
+        recorded.chose(plan.packets && self.context.pes() > 1, plan.lanes);
         let begun = Lane::begin(self, OPERATION, plan.lanes);
         if let Some(lane) = begun {
             let base = lane.own_heap();
@@ -74,7 +76,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     pub fn fcollect<T: Data>(self, target: Sym<[T]>, source: Sym<[T]>) {
         const OPERATION: Operation = Operation::Fcollect;
         let part = bytes::<T>(source.len());
-        let _recorded = self.enter_here(OPERATION, target.offset(), part);
+        let recorded = self.enter_here(OPERATION, target.offset(), part);
         self.has_length(target, source.len() * u64::from(self.context.pes()), OPERATION);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
         self.begins(OPERATION, || {
@@ -84,7 +86,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
             (alike, Operands::of((target, to), (source, from), InPlace::At(own)))
         });
         let (to, from, part) = afresh(to, from, part);
-        self.exchanged::<T>(OPERATION, (to, part), (from, 0), part);
+        self.exchanged::<T>((OPERATION, &recorded), (to, part), (from, 0), part);
     }
 
     /// Sends part `p` of `source` to the team's PE `p`, which has it as part `my_pe` of its `target`, for every `p`. Both are
@@ -100,7 +102,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         let n = u64::from(self.context.pes());
         let each = source.len() / n;
         let part = bytes::<T>(each);
-        let _recorded = self.enter_here(OPERATION, target.offset(), part);
+        let recorded = self.enter_here(OPERATION, target.offset(), part);
         self.same_lengths(source, each * n, source.len(), OPERATION);
         self.has_length(target, source.len(), OPERATION);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
@@ -109,17 +111,24 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
             (alike, Operands::of((target, to), (source, from), InPlace::At(0)))
         });
         let (to, from, part) = afresh(to, from, part);
-        self.exchanged::<T>(OPERATION, (to, part), (from, part), part);
+        self.exchanged::<T>((OPERATION, &recorded), (to, part), (from, part), part);
     }
 
     /// Each PE sends `part` bytes to each: what it sends to PE `p` lies at `from` plus `p` times its step, and goes to `to` plus
     /// the own number times its step there.
     #[inline(always)]
-    fn exchanged<T: Data>(self, operation: Operation, to: (u64, u64), from: (u64, u64), part: u64) {
+    fn exchanged<T: Data>(
+        self,
+        (operation, recorded): (Operation, &Recorded),
+        to: (u64, u64),
+        from: (u64, u64),
+        part: u64,
+    ) {
         if part == 0 {
             return;
         }
         let plan = Plan::of(self, part, Kind::Exchange);
+        recorded.chose(plan.packets && self.context.pes() > 1, plan.lanes);
         let begun = Lane::begin(self, operation, plan.lanes);
         if let Some(lane) = begun {
             // SAFETY: the handles name such memory, aligned for `T`, on every PE; ready and done, or the packets, keep others

@@ -99,7 +99,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         let (rooted, scatters) = (form == Form::ReduceTo, form == Form::ReduceScatter);
         let peer = if rooted { root } else { self.context.meeting().me };
         let all = bytes::<T>(target.len());
-        let _recorded = self.enter(operation, target.offset(), all, peer);
+        let recorded = self.enter(operation, target.offset(), all, peer);
         let n = self.context.pes();
         if rooted {
             seam::with(root.into());
@@ -127,6 +127,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         let (to, from, all) = afresh(to, from, all);
         let one_sided = matches!(form, Form::ReduceTo | Form::Scan | Form::Exscan);
         let plan = Plan::of(self, all, if one_sided { Kind::Scan } else { Kind::Reduce });
+        recorded.chose(plan.packets && self.context.pes() > 1, plan.lanes);
         let begun = Lane::begin(self, operation, plan.lanes);
         if let Some(lane) = begun {
             // SAFETY: the handles name such memory, aligned for `T`, on every PE. By loads and stores each PE and lane has a

@@ -50,13 +50,15 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     pub fn collect_units<T: Data>(self, target: Sym<[T]>, source: Sym<[T]>, unit: u64) {
         const OPERATION: Operation = Operation::Collect;
         let own = bytes::<T>(source.len());
-        let _recorded = self.enter_here(OPERATION, target.offset(), own);
+        let recorded = self.enter_here(OPERATION, target.offset(), own);
         let (to, from) = (self.offset_of(target, OPERATION), self.offset_of(source, OPERATION));
         self.begins(OPERATION, || {
             let alike = Alike { target: Some(to), ..Alike::of::<T>(None) };
             (alike, Operands::of((target, to), (source, from), InPlace::Anywhere))
         });
-        let begun = Lane::begin(self, OPERATION, Plan::varying(self));
+        let lanes = Plan::varying(self);
+        recorded.chose(false, lanes);
+        let begun = Lane::begin(self, OPERATION, lanes);
         if let Some(lane) = begun {
             let (before, total) = lane.lengths(source.len() / unit);
             if target.len() / unit < total {
@@ -100,7 +102,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
     #[track_caller]
     pub fn alltoallv_units<T: Data>(self, target: Sym<[T]>, source: Sym<[T]>, parts: Parts, unit: u64) {
         const OPERATION: Operation = Operation::Alltoallv;
-        let _recorded = self.enter_here(OPERATION, target.offset(), bytes::<T>(source.len()));
+        let recorded = self.enter_here(OPERATION, target.offset(), bytes::<T>(source.len()));
         let n = u64::from(self.context.pes());
         self.has_length(parts.target_offsets, n, OPERATION);
         self.has_length(parts.source_offsets, n, OPERATION);
@@ -114,7 +116,9 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
             let alike = Alike { target: Some(to), source: Some(from), ..Alike::of::<T>(None) };
             (alike, Operands::of((target, to), (source, from), InPlace::Never))
         });
-        let begun = Lane::begin(self, OPERATION, Plan::varying(self));
+        let lanes = Plan::varying(self);
+        recorded.chose(false, lanes);
+        let begun = Lane::begin(self, OPERATION, lanes);
         if let Some(lane) = begun {
             // SAFETY: arrays of as many elements as the team has PEs.
             unsafe { lane.tell_parts(counts, places, received) };

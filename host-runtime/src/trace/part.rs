@@ -144,11 +144,14 @@ fn of_kernels(
         let mut args = Args::default()
             .number("peer", record.peer)
             .number("bytes", record.bytes)
-            .number("offset", record.offset)
+            .number("offset", record.place())
             .text("scope", record.scope())
             .number("launch", record.launch);
         if let Some((kernel, _)) = known(record) {
             args = args.text("kernel", kernel);
+        }
+        if let Some((protocol, blocks)) = record.chosen() {
+            args = args.text("protocol", protocol).number("blocks", blocks);
         }
         if record.end == 0 {
             args = args.flag("unfinished");

@@ -66,6 +66,8 @@ fn level(name: &str) -> Option<LevelFilter> {
 pub(crate) fn print(filter: &Targets) {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
+        // Lines are read in files, too, and the program may have asked for colours elsewhere.
+        .with_ansi(false)
         // Nobody may be reading stderr any more, which is no reason to panic.
         .log_internal_errors(false);
     let printer = tracing_subscriber::registry().with(lines).with(filter.clone());

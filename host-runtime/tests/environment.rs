@@ -38,7 +38,10 @@ fn stuck_child() {
 #[test]
 #[ignore = "the child process of the other tests"]
 fn subscribed_child() {
-    let own = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(std::io::stdout);
+    let own = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(std::io::stdout)
+        .with_ansi(false);
     own.try_init().unwrap();
     child();
 }

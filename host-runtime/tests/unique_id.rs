@@ -18,7 +18,7 @@ fn child() {
     let what = parts[2];
     if what.contains("traced") {
         let all = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE);
-        all.with_writer(std::io::stdout).try_init().unwrap();
+        all.with_writer(std::io::stdout).with_ansi(false).try_init().unwrap();
     }
     let mut lines = std::io::stdin().lines().map(Result::unwrap);
     let id = if what.contains("make") {

@@ -16,7 +16,7 @@ use std::str::FromStr;
 ///
 /// ```
 /// let table = "
-///     # A comment. Bytes that a PE sends all others together; a power of two, or 0 for never.
+///     ## A comment. Bytes that a PE sends all others together; a power of two, or 0 for never.
 ///     pes 2  broadcast 32768  exchange 8192  reduce 16384  scan 16384  packets-block 2048  stores-block 16384
 ///     pes 8  broadcast 65536  exchange 8192  reduce 16384  scan 16384  packets-block 2048  stores-block 16384
 /// ";

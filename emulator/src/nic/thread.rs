@@ -5,6 +5,7 @@ use crate::machine::Machine;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle, sleep, yield_now};
 use std::time::Duration;
 
@@ -44,10 +45,12 @@ impl NicThread {
         if machine.checked().is_some() {
             return Self::start(nics);
         }
-        Self::spawn(move |stop| {
+        let (known, is_known) = mpsc::channel();
+        let started = Self::spawn(move |stop| {
             let nics = Nics(nics);
             // The PE's number counts on checked machines alone.
             let host = machine.host_thread(0);
+            let _ = known.send(());
             while !stop.load(Ordering::Relaxed) {
                 if nics.0.iter().any(|nic| nic.is_at_work()) {
                     nics.once();
@@ -56,7 +59,10 @@ impl NicThread {
                 }
                 machine.memory_changed();
             }
-        })
+        })?;
+        // Else a kernel that is launched at once waits for what, as the machine sees it, nobody will do.
+        let _ = is_known.recv();
+        Ok(started)
     }
 
     fn spawn(run: impl FnOnce(&AtomicBool) + Send + 'static) -> io::Result<Self> {

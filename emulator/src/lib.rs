@@ -33,6 +33,7 @@ pub mod memory;
 pub mod nic;
 mod occupancy;
 mod panics;
+mod random;
 mod schedule;
 mod shared;
 mod stack;

@@ -3,6 +3,8 @@
 //! A *pass* resumes every thread that was runnable when it began once; threads that become runnable
 //! meanwhile come in the next pass. Threads that wait at a barrier or warp collective are not here.
 
+use crate::random::Random;
+
 /// A thread of a resident block: the block's slot and the thread's number in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadId {
@@ -16,13 +18,13 @@ pub(crate) struct RunQueue {
     /// This pass, last one first.
     pass: Vec<ThreadId>,
     next: Vec<ThreadId>,
-    random: Option<SplitMix>,
+    random: Option<Random>,
 }
 
 impl RunQueue {
     /// In turn, or pseudo-randomly by `seed`.
     pub(crate) fn new(seed: Option<u64>) -> Self {
-        Self { pass: Vec::new(), next: Vec::new(), random: seed.map(SplitMix) }
+        Self { pass: Vec::new(), next: Vec::new(), random: seed.map(Random) }
     }
 
     /// Makes a thread run in the next pass.
@@ -47,7 +49,7 @@ impl RunQueue {
     pub(crate) fn pop(&mut self) -> Option<ThreadId> {
         match &mut self.random {
             Some(random) if self.pass.len() > 1 => {
-                let at = random.below(self.pass.len());
+                let at = random.below(self.pass.len() as u32) as usize;
                 Some(self.pass.swap_remove(at))
             }
             _ => self.pass.pop(),
@@ -58,25 +60,6 @@ impl RunQueue {
     pub(crate) fn forget(&mut self, block: u32) {
         self.pass.retain(|id| id.block != block);
         self.next.retain(|id| id.block != block);
-    }
-}
-
-/// Steele, Lea and Flood's generator: small, and any seed will do.
-#[derive(Debug)]
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `n`.
-    fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 }
 

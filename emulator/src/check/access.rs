@@ -3,7 +3,6 @@
 use super::clock::{Clock, Who};
 use super::event::EventId;
 use super::finding::{Finding, Kind, Place};
-use super::hash::mix;
 use super::judge::{Observer, ordered};
 use super::know::{Class, Know, Part};
 use super::options::Profile;
@@ -12,6 +11,7 @@ use super::run::{Heard, Run};
 use super::sort::{acquires, copies, gets, how, non_blocking, puts, releases, strong};
 use super::updates::{Body, Piece, Update};
 use super::words::{How, Value, Word};
+use crate::random::mix;
 use oxshmem_device::Together;
 use oxshmem_device::abi::{Operation, control};
 use oxshmem_device::hooks::{Access, Change};

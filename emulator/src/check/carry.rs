@@ -3,12 +3,12 @@
 use super::access::{raw, write_raw};
 use super::clock::{Clock, Who};
 use super::event::EventId;
-use super::hash::mix;
 use super::judge::Observer;
 use super::know::Know;
 use super::run::Run;
 use super::updates::{Body, Piece, Update};
 use super::words::Value;
+use crate::random::mix;
 use std::rc::Rc;
 
 impl Run {

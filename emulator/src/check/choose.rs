@@ -2,36 +2,8 @@
 //! choices, fixes the run.
 
 use super::options::{Choice, Schedule};
+use crate::random::Random;
 use std::collections::HashSet;
-
-/// Steele, Lea and Flood's generator.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        let mut random = Self(seed);
-        random.next();
-        random
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `n`.
-    pub(crate) fn below(&mut self, n: u32) -> u32 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u32
-    }
-
-    fn one_in(&mut self, n: u32) -> bool {
-        self.below(n) == 0
-    }
-}
 
 /// How a seed treats updates that are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +109,7 @@ impl Chooser {
         }
         let option = match &mut self.mode {
             Mode::Seeded { random, .. } => {
-                if random.one_in(6) {
+                if random.below(6) == 0 {
                     random.below(options)
                 } else {
                     0
@@ -185,14 +157,16 @@ impl Chooser {
         }
         match &mut self.mode {
             Mode::Seeded { random, style } => match style {
-                _ if hosts > 0 && random.one_in(4) => threads + updates + random.below(hosts),
-                Style::Eager if updates > 0 && !random.one_in(4) => threads,
-                Style::Eager | Style::Random if goes_on && !random.one_in(3) => 0,
-                Style::Eager | Style::Random if updates > 0 && random.one_in(2) => {
+                _ if hosts > 0 && random.below(4) == 0 => threads + updates + random.below(hosts),
+                Style::Eager if updates > 0 && !random.below(4) == 0 => threads,
+                Style::Eager | Style::Random if goes_on && random.below(3) != 0 => 0,
+                Style::Eager | Style::Random if updates > 0 && random.below(2) == 0 => {
                     threads + random.below(updates)
                 }
-                Style::Starve { .. } if goes_on && !random.one_in(24) => 0,
-                Style::Starve { .. } if updates > 0 && random.one_in(12) => threads + random.below(updates),
+                Style::Starve { .. } if goes_on && !random.below(24) == 0 => 0,
+                Style::Starve { .. } if updates > 0 && random.below(12) == 0 => {
+                    threads + random.below(updates)
+                }
                 _ if threads > 0 => random.below(threads),
                 _ if hosts > 0 && updates == 0 => threads + updates + random.below(hosts),
                 _ => threads + random.below(updates.max(1)),

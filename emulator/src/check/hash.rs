@@ -1,14 +1,6 @@
-//! Hashes: of states, and of addresses in tables.
+//! Hashes of addresses in tables.
 
 use std::hash::{BuildHasher, Hasher};
-
-/// A good hash of one word.
-pub(crate) fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 /// Hashes an address by a multiplication.
 #[derive(Clone, Copy, Debug, Default)]

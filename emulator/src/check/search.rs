@@ -2,7 +2,7 @@
 
 use super::choose::Agents;
 use super::engine::{Engine, NOWHERE};
-use super::hash::mix;
+use crate::random::mix;
 
 impl Engine {
     /// In a search, lets the fresh threads come to their next operation, which is no choice. Whether there was one.

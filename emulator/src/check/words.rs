@@ -5,6 +5,7 @@ use super::clock::{Clock, Time, Who};
 use super::event::EventId;
 use super::hash::Direct;
 use super::know::Know;
+use crate::random::mix;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -174,15 +175,12 @@ impl Words {
     pub(crate) fn hash(&self, label: impl Fn(EventId) -> u64) -> u64 {
         let mut sum = 0u64;
         for (&address, word) in &self.all {
-            let mut hash = super::hash::mix(address);
+            let mut hash = mix(address);
             for value in &word.values {
-                hash = super::hash::mix(
-                    hash ^ label(value.event) ^ value.bits[0].rotate_left(7) ^ value.bits[1],
-                );
+                hash = mix(hash ^ label(value.event) ^ value.bits[0].rotate_left(7) ^ value.bits[1]);
                 for &(who, _) in &value.readers {
                     // In whatever order they came.
-                    hash =
-                        hash.wrapping_add(super::hash::mix(u64::from(who) ^ hash.rotate_left(9) & !0xffff));
+                    hash = hash.wrapping_add(mix(u64::from(who) ^ hash.rotate_left(9) & !0xffff));
                 }
             }
             sum = sum.wrapping_add(hash);

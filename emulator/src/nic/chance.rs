@@ -1,24 +1,7 @@
 //! The adversary's choices: all of them come from one seed.
 
 use super::config::Adversary;
-
-/// Steele, Lea and Flood's generator (SplitMix64).
-#[derive(Clone, Debug)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u32) -> u32 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u32
-    }
-}
+use crate::random::Random;
 
 /// What can be late.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +34,7 @@ impl Chance {
     /// `lid` keeps NICs apart that have the same seed.
     pub(super) fn new(adversary: Option<Adversary>, lid: u16) -> Self {
         let seed = adversary.map_or(0, |adversary| adversary.seed);
-        let mut random = Random(seed ^ (u64::from(lid) << 48));
-        random.next();
+        let mut random = Random::new(seed ^ (u64::from(lid) << 48));
         // Each kind has its own temper for the whole run: reorderings need one thing much later than another.
         let mut temper = || [1, 1, 2, 8, 32][random.below(5) as usize];
         let odds = adversary.map(|_| std::array::from_fn(|_| temper()));

@@ -43,7 +43,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         }
         let (to, from, all) = afresh(to, from, all);
         let plan = Plan::of(self, all, Kind::Broadcast);
-        recorded.chose(plan.packets && self.context.pes() > 1, plan.lanes);
+        plan.note(&recorded, self.context.pes());
         let begun = Lane::begin(self, OPERATION, plan.lanes);
         if let Some(lane) = begun {
             let base = lane.own_heap();
@@ -128,7 +128,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
             return;
         }
         let plan = Plan::of(self, part, Kind::Exchange);
-        recorded.chose(plan.packets && self.context.pes() > 1, plan.lanes);
+        plan.note(recorded, self.context.pes());
         let begun = Lane::begin(self, operation, plan.lanes);
         if let Some(lane) = begun {
             // SAFETY: the handles name such memory, aligned for `T`, on every PE; ready and done, or the packets, keep others

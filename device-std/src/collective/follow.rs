@@ -14,6 +14,7 @@
 //! A partial result that is only passed on is made in the slot that it was received in, and sent from there: nothing else is
 //! staged.
 
+use super::bytes;
 use super::element::Element;
 use super::ops::Reduction;
 use super::packets::Four;
@@ -288,9 +289,9 @@ impl<W: Scope, C: MayWait, T: Element, O: Reduction<T>> Follower<W, C, T, O> {
     fn copy(self, from: Sym<[T]>, to: Sym<[T]>) {
         let (from, at) = (self.address(from), self.address(to));
         if from != at {
-            let pass = Pass { left: from, right: from, to: at };
+            seam::access(Together::OneThread, Operation::Access);
             // SAFETY: as in `combine`.
-            unsafe { pass.over::<T, W, C>(self.worker, to.len(), |left, _| left) };
+            unsafe { self.worker.transfer::<GlobalSpace, GlobalSpace, T>(at, from, bytes::<T>(to.len())) };
         }
     }
 
@@ -325,8 +326,7 @@ impl Pass {
         let Self { left, right, to } = self;
         let (rank, step) = (worker.rank(), worker.size());
         let both = |V16(a, b): V16, V16(c, d): V16| V16(word(a, c), word(b, d));
-        let bytes = count * size_of::<T>() as u64;
-        let words = if (left | right | to) & 15 == 0 { bytes / 16 } else { 0 };
+        let words = if (left | right | to) & 15 == 0 { bytes::<T>(count) / 16 } else { 0 };
         // SAFETY: words and elements of the ranges.
         unsafe {
             let load = |of: u64, i: u64| V16::load_global(of + 16 * i);
@@ -351,7 +351,7 @@ impl Pass {
             let mut i = words * unit::<T>() + rank;
             while i < count {
                 seam::access(Together::OneThread, Operation::Access);
-                let at = i * size_of::<T>() as u64;
+                let at = bytes::<T>(i);
                 let load = |of: u64| bits(copy::load::<GlobalSpace, T>(of + at));
                 copy::store::<GlobalSpace, T>(to + at, value(word(load(left), load(right))));
                 i += step;

@@ -8,6 +8,7 @@ use crate::abi::teams;
 use crate::abi::tuning::Kind;
 use crate::context::MayWait;
 use crate::scope::{Scope, Scoped};
+use crate::trace::Recorded;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,12 @@ impl Plan {
         let lanes =
             if most == 1 { 1 } else { (bytes / tuning.block_by_stores()).clamp(1, most.into()) as u32 };
         Self { packets: false, lanes }
+    }
+
+    /// Notes in the timeline what an operation of so many PEs does.
+    #[inline(always)]
+    pub(super) fn note(self, recorded: &Recorded, pes: u32) {
+        recorded.chose(self.packets && pes > 1, self.lanes);
     }
 
     /// Most lanes of an operation that sends each PE two packets before the data.

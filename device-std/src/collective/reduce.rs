@@ -127,7 +127,7 @@ impl<S: Scope, C: MayWait> Scoped<S, C> {
         let (to, from, all) = afresh(to, from, all);
         let one_sided = matches!(form, Form::ReduceTo | Form::Scan | Form::Exscan);
         let plan = Plan::of(self, all, if one_sided { Kind::Scan } else { Kind::Reduce });
-        recorded.chose(plan.packets && self.context.pes() > 1, plan.lanes);
+        plan.note(&recorded, self.context.pes());
         let begun = Lane::begin(self, operation, plan.lanes);
         if let Some(lane) = begun {
             // SAFETY: the handles name such memory, aligned for `T`, on every PE. By loads and stores each PE and lane has a

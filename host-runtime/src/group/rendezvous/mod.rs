@@ -269,8 +269,7 @@ impl Rendezvous {
         state.seats[pe as usize].returned = true;
         let first = state.failed.is_none();
         if first {
-            let news = |_| ToPe::Failed { pe: failed, error: error.clone() };
-            state.tell_all(news);
+            state.tell_all(&ToPe::Failed { pe: failed, error: error.clone() });
             state.failed = Some((failed, error));
         }
         self.ended(&mut state);
@@ -290,7 +289,7 @@ impl Rendezvous {
     /// What follows from the end of a PE.
     fn ended(&self, state: &mut State) {
         if state.is_over() {
-            state.tell_all(|_| ToPe::Ended);
+            state.tell_all(&ToPe::Ended);
         }
         self.wake(state);
         self.look_afar(state);
@@ -331,11 +330,11 @@ impl Rendezvous {
     /// when the other end of the way is empty.
     pub(super) fn set_afar(&self, pe: u32, afar: Option<Sender<ToPe>>) {
         let mut state = self.lock();
-        // Another one may have failed before this one was served.
-        if let (Some(afar), Some((failed, error))) = (&afar, &state.failed) {
-            let _ = afar.send(ToPe::Failed { pe: *failed, error: error.clone() });
-        }
         state.seats[pe as usize].afar = afar;
+        // Another one may have failed before this one was served.
+        if let Some((failed, error)) = state.failed.clone() {
+            state.tell(pe, ToPe::Failed { pe: failed, error });
+        }
     }
 
     /// The first PE that failed, and how.
@@ -397,8 +396,8 @@ impl State {
         }
     }
 
-    fn tell_all(&mut self, news: impl Fn(u32) -> ToPe) {
-        (0..self.seats.len() as u32).for_each(|pe| self.tell(pe, news(pe)));
+    fn tell_all(&mut self, news: &ToPe) {
+        (0..self.seats.len() as u32).for_each(|pe| self.tell(pe, news.clone()));
     }
 
     fn is_over(&self) -> bool {

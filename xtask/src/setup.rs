@@ -149,11 +149,15 @@ pub fn mpi(install: bool) -> Result<Option<String>> {
         return Ok(None);
     }
     let why = format!("there is no {}", missing.join(", no "));
+    add(MPI_PACKAGES, &why, install)
+}
+
+/// Installs packages if that may and can be done; else why they are missing, and what to do.
+fn add(packages: &[&str], why: &str, install: bool) -> Result<Option<String>> {
     if !install || !is_root() || process::on_path("apt-get").is_none() {
-        let names = MPI_PACKAGES.join(" ");
-        return Ok(Some(format!("{why}: as root on Debian, apt-get install {names}")));
+        return Ok(Some(format!("{why}: as root on Debian, apt-get install {}", packages.join(" "))));
     }
-    apt_install(MPI_PACKAGES, &why)?;
+    apt_install(packages, why)?;
     Ok(None)
 }
 
@@ -169,10 +173,9 @@ pub fn numpy(install: bool) -> Result<Result<&'static str, String>> {
         return Ok(Ok(python));
     }
     let why = "there is no Python with NumPy";
-    if !install || !is_root() || process::on_path("apt-get").is_none() {
-        return Ok(Err(format!("{why}: as root on Debian, apt-get install python3-numpy")));
+    if let Some(missing) = add(&["python3-numpy"], why, install)? {
+        return Ok(Err(missing));
     }
-    apt_install(&["python3-numpy"], why)?;
     match PYTHONS.into_iter().find(has_numpy) {
         Some(python) => Ok(Ok(python)),
         None => bail!("{why}, though python3-numpy is installed"),
@@ -200,11 +203,7 @@ pub fn verbs(install: bool) -> Result<Option<String>> {
         return Ok(None);
     }
     let why = format!("there is no {}", missing.join(", no "));
-    if !install || !is_root() || process::on_path("apt-get").is_none() {
-        return Ok(Some(format!("{why}: as root on Debian, apt-get install {}", VERBS_PACKAGES.join(" "))));
-    }
-    apt_install(VERBS_PACKAGES, &why)?;
-    Ok(None)
+    add(VERBS_PACKAGES, &why, install)
 }
 
 /// Makes sure that `python3 -m pip` works.

@@ -266,6 +266,7 @@ impl Builder {
         let toolchain = Toolchain::find()?;
         let target = place::target_of_workspace(&toolchain, &manifest)?;
         let out = target.join("ptx").join(&manifest.package);
+        fs::create_dir_all(&out).map_err(|e| Error::io("create", &out, e))?;
         self.compile_with(&toolchain, &manifest, &out, &target, self.features.as_deref())
     }
 
@@ -310,7 +311,6 @@ impl Builder {
             manifest,
             outer: outer.as_ref(),
             target,
-            out,
             features,
             debug: self.debug,
             flags: self.flags.clone(),

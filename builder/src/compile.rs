@@ -6,13 +6,14 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use crate::arch::Arch;
 use crate::error::{Dependency, Error};
+use crate::kept::Kept;
 use crate::manifest::Manifest;
 use crate::place::Outer;
 use crate::process;
@@ -50,19 +51,14 @@ const PROFILE: &[&str] = &[
     "profile.release.incremental=false",
 ];
 
-/// Counts the runs of this process.
-static RUNS: AtomicU32 = AtomicU32::new(0);
-
 /// A device build of one package.
 pub(crate) struct Nested<'a> {
     pub toolchain: &'a Toolchain,
     pub manifest: &'a Manifest,
     /// The workspace in whose graph to build it, if that is not its own.
     pub outer: Option<&'a Outer>,
-    /// The target folder of device builds; not the outer build's, whose lock is held.
+    /// The target folder of device builds; not the outer build's, whose lock is held. PTX is kept in its `asm`.
     pub target: &'a Path,
-    /// Where the compiler's PTX goes.
-    pub out: &'a Path,
     /// The package's features; `None` for its defaults.
     pub features: Option<&'a [String]>,
     pub debug: bool,
@@ -85,23 +81,38 @@ impl Nested<'_> {
     pub(crate) fn compile(&self, sysroot: &Path, arch: &Arch) -> Result<Compiled, Error> {
         self.toolchain.check_arch(arch)?;
         let start = Instant::now();
-        fs::create_dir_all(self.out).map_err(|e| Error::io("create", self.out, e))?;
-        // A name of its own for each run: builds at the same time do not see each other's, nor an old one.
-        let run = RUNS.fetch_add(1, Ordering::Relaxed);
-        let path = self.out.join(format!(".{}.{arch}.{}-{run}.s", self.manifest.library, std::process::id()));
-        let output = self.cargo_with_what_is_there(sysroot, arch, &path);
-        let ptx = fs::read_to_string(&path);
-        // The text goes on; the file may be missing, which is what is wanted.
-        let _ = fs::remove_file(&path);
-        let output = output?;
+        let identity = self.identity(sysroot, arch);
+        let kept = Kept::open(&self.target.join("asm"), &self.manifest.library, &identity)?;
+        if let Some((ptx, inputs)) = kept.get() {
+            return Ok(Compiled { ptx, inputs, seconds: start.elapsed().as_secs_f64() });
+        }
+        let path = kept.draft();
+        let output = self.cargo_with_what_is_there(sysroot, arch, &path)?;
         if !output.status.success() {
+            let _ = fs::remove_file(&path);
             return Err(self.failed(arch, &output));
         }
-        let ptx = ptx.map_err(|e| Error::io("read the PTX", &path, e))?;
+        let ptx = fs::read_to_string(&path).map_err(|e| Error::io("read the PTX", &path, e))?;
         if !ptx.contains(".target sm_") || ptx.contains('\0') {
             return Err(Error::Ptx { path, why: "the compiler wrote something that is no PTX".into() });
         }
-        Ok(Compiled { ptx, inputs: self.inputs(), seconds: start.elapsed().as_secs_f64() })
+        let inputs = self.inputs();
+        kept.put(&inputs);
+        Ok(Compiled { ptx, inputs, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// What distinguishes builds of one library in one target folder, sources apart.
+    fn identity(&self, sysroot: &Path, arch: &Arch) -> impl Hash {
+        // The workspace says which features there are.
+        let features = if self.outer.is_some() { None } else { self.features.map(<[String]>::to_vec) };
+        (
+            self.manifest.folder.clone(),
+            self.outer.map(|outer| (outer.manifest.clone(), outer.spec.clone())),
+            features,
+            (self.toolchain.rustc.clone(), self.toolchain.version.clone()),
+            self.encoded_flags(sysroot, arch),
+            PROFILE,
+        )
     }
 
     /// What the outer build fetched and locked should do; if it does not, cargo says so and is asked once more.
@@ -125,8 +136,12 @@ impl Nested<'_> {
     }
 
     fn has_lock(&self, outer: Option<&Outer>) -> bool {
+        self.lock_file(outer).is_some()
+    }
+
+    fn lock_file(&self, outer: Option<&Outer>) -> Option<PathBuf> {
         let manifest = outer.map_or(self.manifest.folder.as_path(), |outer| &outer.manifest);
-        manifest.ancestors().any(|folder| folder.join("Cargo.lock").is_file())
+        manifest.ancestors().map(|folder| folder.join("Cargo.lock")).find(|file| file.is_file())
     }
 
     fn cargo(
@@ -225,7 +240,7 @@ impl Nested<'_> {
         }
     }
 
-    /// From cargo's dep-info: sources of this package and of those it uses by path.
+    /// From cargo's dep-info: sources of this package and of those it uses by path; and what says which others it uses.
     fn inputs(&self) -> Vec<PathBuf> {
         let file = self.target.join(TARGET).join("release").join(format!("{}.d", self.manifest.library));
         let mut all = dep_info(&fs::read_to_string(file).unwrap_or_default());
@@ -240,6 +255,8 @@ impl Nested<'_> {
         }
         all.extend(manifests);
         all.push(self.manifest.folder.join("Cargo.toml"));
+        all.extend(self.lock_file(self.outer));
+        all.extend(self.outer.map(|outer| outer.manifest.clone()));
         all.sort();
         all.dedup();
         all

@@ -26,6 +26,7 @@ mod cuda;
 mod embed;
 mod error;
 mod finding;
+mod kept;
 pub mod lint;
 mod manifest;
 pub mod marker;

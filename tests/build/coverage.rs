@@ -12,7 +12,8 @@ use syn::{Attribute, ImplItem, Item, TraitItem, Visibility};
 /// Files whose public functions are no device API: the layouts and traits that the host shares, the emulator's side, what
 /// no other crate can name, the names of rust-cuda, which have kernels of their own, the schedules, which are arguments, and
 /// what lies beneath the operations on the network.
-const OTHER: &[&str] = &["abi.rs", "abi", "launch.rs", "arch", "cuda_std", "fault.rs", "collective/schedule", "net"];
+const OTHER: &[&str] =
+    &["abi.rs", "abi", "launch.rs", "arch", "cuda_std", "fault.rs", "collective/schedule", "net"];
 /// Constructors by which the host makes handles.
 const HOSTS: &[&str] = &["from_parts", "tagged"];
 

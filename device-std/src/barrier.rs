@@ -125,19 +125,32 @@ impl Round {
     /// of several where there are too few. `completes`: what came before is complete, too.
     #[inline(always)]
     fn meet<S: Scope, C: Context>(self, scope: S, context: C, until: &mut Until, told: Told) {
-        let Told { operation, epoch, completes } = told;
+        let Told { operation, epoch, completes, kept } = told;
         let (shmem, first) = (context.shmem(), scope.rank() as u32 + 1);
         let (mut polled, mut missing) = (Polled::Held, 1);
         if first <= self.others {
             if completes || (is_alone::<S>() && self.others > 1) {
-                order::fence_sc_sys();
+                if completes || !shmem.abi.tuning.is_on_one_gpu() {
+                    order::fence_sc_sys();
+                } else {
+                    order::fence_sc_gpu();
+                }
                 // SAFETY: a flag in a mapped peer's control area, which only such accesses reach.
                 self.tell(scope, context, |flag| unsafe { u64::store_relaxed(flag, epoch) });
             } else {
                 // SAFETY: as above.
-                self.tell(scope, context, |flag| unsafe { u64::store_release(flag, epoch) });
+                self.tell(scope, context, |flag| unsafe { shmem.tell(flag, epoch) });
+            }
+            // SAFETY: the epoch's word; only one thread is in the barrier.
+            let keep = |epoch| unsafe { u64::store_relaxed(shmem.abi.heap_base + kept, epoch) };
+            if is_alone::<S>() {
+                // It arrives while the others' flags are waited for; the next release would wait for it.
+                keep(epoch);
             }
             (polled, missing) = self.hear(scope, shmem, until, epoch);
+            if is_alone::<S>() && !matches!(polled, Polled::Held) {
+                keep(epoch - 1);
+            }
         } else if completes && first == 1 {
             // A barrier of one PE completes, too.
             order::fence_sc_sys();
@@ -208,6 +221,8 @@ struct Told {
     operation: Operation,
     epoch: u64,
     completes: bool,
+    /// Heap offset of the epoch.
+    kept: u64,
 }
 
 /// Whether the scope is one thread.
@@ -223,7 +238,7 @@ fn is_alone<S: Scope>() -> bool {
 /// | step | edge |
 /// |---|---|
 /// | `completes`, in the first round: `fence.sc.sys` by each thread that tells another PE | see `order.rs` |
-/// | thread `j`: `st.release.sys` of the epoch to the round's flag `j` of PE `me + j d`; behind that fence, and behind one of a single thread that tells several PEs, `st.relaxed.sys` | release of all that the scope has seen, cumulatively |
+/// | thread `j`: `st.release.sys` of the epoch to the round's flag `j` of PE `me + j d`, where all PEs are on one GPU `st.release.gpu`; behind that fence, and behind one of a single thread that tells several PEs, `st.relaxed.sys` | release of all that the scope has seen, cumulatively |
 /// | thread `j`: `ld.relaxed.sys` of the own flag `j` until it reaches the epoch, then `fence.acquire.sys` (sm_80: `ld.acquire.sys`) | acquire of PE `me - j d` and of what it had acquired |
 /// | scope barrier | what each thread has acquired reaches all, and is released in the next round |
 ///
@@ -243,7 +258,7 @@ pub(crate) fn pes_barrier<S: Scope, C: Context>(
     let epoch = 1 + unsafe { u64::load_relaxed(base + at) };
     let mut until = Until::within(shmem.abi.deadline);
     let mut round = Some(Round::new(me, context.pes(), 1, flags));
-    let told = Told { operation, epoch, completes: false };
+    let told = Told { operation, epoch, completes: false, kept: at };
     // Apart, so that on every path its fence is before its stores.
     if completes && let Some(first) = round {
         first.meet(scope, context, &mut until, Told { completes, ..told });
@@ -253,7 +268,7 @@ pub(crate) fn pes_barrier<S: Scope, C: Context>(
         next.meet(scope, context, &mut until, told);
         round = next.next();
     }
-    if scope.leads() {
+    if scope.leads() && (!is_alone::<S>() || context.pes() == 1) {
         // SAFETY: as above; the next caller's threads come behind a barrier of the scope.
         unsafe { u64::store_relaxed(base + at, epoch) };
     }

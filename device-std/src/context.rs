@@ -2,6 +2,7 @@
 //! a `Copy` value passed by value everywhere.
 
 use crate::abi::{ContextAbi, teams};
+use crate::arch::{Word, atomic};
 use crate::meeting::Meeting;
 
 /// The context of a kernel that only initiates: put, get, atomic, signal, fence, quiet.
@@ -145,6 +146,23 @@ impl core::ops::Deref for Collective {
 }
 
 impl Shmem {
+    /// Stores a word that other PEs wait for, and releases what this thread has seen: to this GPU where all PEs are on it, else
+    /// to the whole system.
+    ///
+    /// # Safety
+    /// `address` is that of an aligned word in a mapped heap, which only such accesses reach.
+    #[inline(always)]
+    pub(crate) unsafe fn tell(self, address: u64, value: u64) {
+        // SAFETY: passed on. Who waits for the word is a thread of some PE's, and acquires in the scope of the system.
+        unsafe {
+            if self.abi.tuning.is_on_one_gpu() {
+                atomic::store_release_gpu_u64(address, value);
+            } else {
+                u64::store_release(address, value);
+            }
+        }
+    }
+
     /// Whether the kernel may have used the bulk copy engine.
     #[inline(always)]
     pub(crate) fn has_engine(self) -> bool {

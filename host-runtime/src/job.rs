@@ -100,7 +100,8 @@ pub(crate) struct Parts {
 impl Job {
     /// By what the collective operations of kernels choose that are launched now.
     pub(crate) fn chosen_by(&self) -> Tuning {
-        Tuning { word: self.tuning.load(Ordering::Relaxed) }
+        let one_gpu = self.gpu_of_pe.iter().all(|gpu| *gpu == self.gpu_of_pe[0]);
+        Tuning { word: self.tuning.load(Ordering::Relaxed) }.on_one_gpu(one_gpu)
     }
 
     pub(crate) fn choose_by(&self, tuning: Tuning) {

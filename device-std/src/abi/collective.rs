@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`ROUNDS`] | `u64`: how many collective operations there were, in units of [`ROUND`]; the lanes of one add [`ROUND`] together |
 //! | [`ROOTED`] | `u64`: the round of the last operation after which not every PE has heard of every other |
+//! | [`ROOTED_BEFORE`] | `u64`: that of the last one before it |
 //! | [`FLAGS`] | for each lane and PE two `u64`: that PE is *ready*, that PE is *done*, as the round's number |
 //! | behind | packets: two halves, for even and odd rounds; in each a part for each lane, in each a part for each other PE |
 //!
@@ -20,6 +21,8 @@ pub const ROUNDS: u64 = 0;
 pub const ROUND: u64 = 1 << 20;
 /// Offset in a channel of the round after which the others must be asked.
 pub const ROOTED: u64 = 8;
+/// Offset in a channel of the last such round before it.
+pub const ROOTED_BEFORE: u64 = 16;
 /// Offset in a channel of its flags.
 pub const FLAGS: u64 = 64;
 /// From the word by which a PE is ready to that by which it is done.
@@ -37,11 +40,19 @@ const WORLD_PACKETS: u32 = 256 << 10;
 /// Most bytes for packets in a channel of another team, and bytes for each PE that may send them.
 const TEAM_PACKETS: (u32, u32) = (24 << 10, 8 << 10);
 
+/// `bytes` divided by the lowest power of two that is not less than `parts`: a division, on a device, takes as long as a tenth
+/// of a packet's way.
+#[inline(always)]
+pub const fn divided(bytes: u32, parts: u32) -> u32 {
+    let power = u32::BITS - parts.saturating_sub(1).leading_zeros();
+    if power < u32::BITS { bytes >> power } else { 0 }
+}
+
 /// Lanes of a channel of the team in this slot, in a job of `n_pes` PEs: fewer where there are very many PEs.
 #[inline(always)]
 pub const fn lanes(slot: u64, n_pes: u32) -> u32 {
     let (most, bytes) = if slot == teams::WORLD as u64 { WORLD_LANES } else { TEAM_LANES };
-    let lanes = bytes / (FLAG_PAIR as u32 * n_pes);
+    let lanes = divided(bytes / FLAG_PAIR as u32, n_pes);
     if lanes == 0 {
         1
     } else if lanes < most {
@@ -62,7 +73,7 @@ pub const fn packets(slot: u64, n_pes: u32) -> u32 {
         _ if others < most => others,
         _ => most,
     };
-    let least = if n_pes == 1 { 0 } else { 64 * n_pes };
+    let least = if n_pes == 1 { 0 } else { 64 * n_pes.next_power_of_two() };
     if usual > least { usual } else { least }
 }
 

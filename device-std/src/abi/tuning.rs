@@ -26,7 +26,7 @@ impl Kind {
 pub struct Tuning {
     /// In its bytes, from the lowest on: for each [`Kind`] 0 for no packets, else 1 + the power of two of the most bytes that a
     /// PE sends all others together in packets; then the powers of two of the bytes for each block beyond the first, by packets
-    /// and by stores.
+    /// and by stores. The highest bit: all PEs are on one GPU.
     pub word: u64,
 }
 
@@ -41,6 +41,17 @@ impl Tuning {
         let shift = 8 * kind as u32;
         let byte = if bytes == 0 { 0 } else { 1 + bytes.ilog2() as u64 };
         Self { word: self.word & !(0xff << shift) | byte << shift }
+    }
+
+    /// The same, of a job whose PEs are all on one GPU, or not.
+    pub const fn on_one_gpu(self, all: bool) -> Self {
+        Self { word: self.word & !ONE_GPU | if all { ONE_GPU } else { 0 } }
+    }
+
+    /// Whether all PEs of the job are on one GPU: what one of them stores the others see in that GPU's scope.
+    #[inline(always)]
+    pub const fn is_on_one_gpu(self) -> bool {
+        self.word & ONE_GPU != 0
     }
 
     /// The most bytes that a PE sends all others together by packets.
@@ -61,6 +72,9 @@ impl Tuning {
         1 << (self.word >> 40 & 0x3f)
     }
 }
+
+/// Of the word.
+const ONE_GPU: u64 = 1 << 63;
 
 /// What was measured on an H200: where nothing better is known.
 pub const H200: Tuning = Tuning::stores(11, 14)
@@ -85,5 +99,9 @@ mod tests {
         assert_eq!((all.block_by_packets(), all.block_by_stores()), (2048, 16384));
         assert_eq!(all.with(Kind::Reduce, 3000).most_by_packets(Kind::Reduce), 2048);
         assert_eq!(all.with(Kind::Reduce, 0).most_by_packets(Kind::Reduce), 0);
+        assert!(!all.is_on_one_gpu());
+        assert!(all.on_one_gpu(true).is_on_one_gpu());
+        assert_eq!(all.on_one_gpu(true).block_by_stores(), 16384);
+        assert_eq!(all.on_one_gpu(true).on_one_gpu(false), all);
     }
 }

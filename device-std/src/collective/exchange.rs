@@ -162,13 +162,13 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     #[inline(always)]
     unsafe fn broadcast_packets<T: Pod>(self, (to, from): (u64, u64), bytes: u64, root: u32) {
         let packets = self.packets(0);
-        self.settle();
         let (mut i, step) = (self.worker.rank(), self.worker.size());
         let words = bytes.div_ceil(8);
         let mut ended = Ended::well(self.me);
         // SAFETY: words of the memory that the caller vouches for.
         unsafe {
             if root == self.me {
+                self.settle();
                 while i < words {
                     let word = words::load::<T>(from, i, bytes);
                     let mut next = 1;

@@ -3,7 +3,7 @@
 //! | step | edge |
 //! |---|---|
 //! | scope barrier | what the scope's threads did before is seen by all of them; the count of the operation before is there |
-//! | *ready*: thread `p` does `st.release.sys` of the round to its flag on PE `p` | releases what the scope did before: sources may be read, targets written |
+//! | *ready*: thread `p` does `st.release.sys` of the round to its flag on PE `p`; where all PEs are on one GPU `st.release.gpu` | releases what the scope did before: sources may be read, targets written |
 //! | thread `p` polls PE `p`'s flag by `ld.relaxed.sys` until it has the round, then `fence.acquire.sys` (sm_80: `ld.acquire.sys`); scope barrier | acquires what that PE did before |
 //! | loads and stores of the PEs' memory | ordered by ready and done |
 //! | scope barrier; *done*, as ready | releases what was written; sources are free |
@@ -12,10 +12,10 @@
 //! Flags only grow: a peer that is ahead has set a later round, which says as much. Rounds of different teams in the same
 //! slot differ in the upper bits, which grow too, so that nothing is reset when a team is made.
 //!
-//! What an operation with a root leaves open, that every PE has ended it, the next one asks for: see [`Lane::settle`].
+//! What an operation with a root leaves open, that every PE has ended it, a later one asks for: see [`Lane::settle`].
 
 use super::Round;
-use crate::abi::collective::{self as area, DONE, FLAG_PAIR, FLAGS, ROOTED, ROUND, ROUNDS};
+use crate::abi::collective::{self as area, DONE, FLAG_PAIR, FLAGS, ROOTED, ROOTED_BEFORE, ROUND, ROUNDS};
 use crate::abi::{Cause, Cmp, Operation, teams};
 use crate::arch::{Add, Semantic, Word};
 use crate::context::{MayWait, Shmem};
@@ -45,8 +45,8 @@ pub(super) struct Lane<W, C> {
     /// Heap offset of the channel's packets, and their bytes.
     pub(super) packets: u64,
     pub(super) packet_bytes: u32,
-    /// The round of the last operation with a root.
-    rooted: Round,
+    /// The rounds of the last operation with a root and of the last one before it.
+    rooted: (Round, Round),
 }
 
 impl<W: Scope, C: MayWait> Lane<W, C> {
@@ -67,9 +67,10 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             return None;
         }
         // SAFETY: the channel's words in the own heap.
-        let (count, rooted) = unsafe {
+        let (count, last, before) = unsafe {
             let at = shmem.abi.heap_base + channel;
-            (u64::load_relaxed(at + ROUNDS), u64::load_relaxed(at + ROOTED))
+            let load = |word| u64::load_relaxed(at + word);
+            (load(ROUNDS), load(ROOTED), load(ROOTED_BEFORE))
         };
         let flags = channel + FLAGS;
         let lane_flags = area::lane_flags(shmem.n_pes());
@@ -85,7 +86,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
             flags: flags + u64::from(lane) * lane_flags,
             packets: flags + u64::from(area::lanes(slot, shmem.n_pes())) * lane_flags,
             packet_bytes: area::packets(slot, shmem.n_pes()),
-            rooted: Round(rooted),
+            rooted: (Round(last), Round(before)),
         })
     }
 
@@ -156,20 +157,31 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
         // SAFETY: as `tell` asks.
         self.tell(DONE, |flag| unsafe { u64::store_relaxed(flag, self.round.0) });
         if self.worker.is_leader() {
-            // SAFETY: the channel's word in the own heap; the lane is the only one.
-            unsafe { u64::store_relaxed(self.own_heap() + self.channel + ROOTED, self.round.0) };
+            let channel = self.own_heap() + self.channel;
+            // SAFETY: the channel's words in the own heap; the lane is the only one.
+            unsafe {
+                u64::store_relaxed(channel + ROOTED, self.round.0);
+                u64::store_relaxed(channel + ROOTED_BEFORE, self.rooted.0.0);
+            }
         }
     }
 
-    /// Before packets are sent: if the operation before had a root, waits until every PE has ended it. After any other, every
-    /// PE has heard of every PE in it, and so knows that the one before it is over, whose packets are replaced now. All
-    /// threads of the worker call it.
+    /// Before packets are sent in place of those of the round before the last: waits until every PE has taken these.
+    ///
+    /// | the last operation | the one before it | |
+    /// |---|---|---|
+    /// | without a root | any | every PE has heard of every PE in the last one, and so knows that each has ended the one before it |
+    /// | with a root | with one | each has told when it had ended that one |
+    /// | with a root | without | each has told when it had ended the last one |
+    ///
+    /// So of many operations with a root each is under way while the one before it ends. All threads of the worker call it.
     #[inline(always)]
     pub(super) fn settle(self) {
-        if self.rooted.0 + 1 == self.round.0 {
+        let (last, before) = self.rooted;
+        if last.0 + 1 == self.round.0 {
             // Operations with a root have one lane.
             let at = Self { flags: self.channel + FLAGS, ..self };
-            at.await_all(DONE, self.rooted);
+            at.await_all(DONE, if before.0 + 1 == last.0 { before } else { last });
         }
     }
 
@@ -177,7 +189,7 @@ impl<W: Scope, C: MayWait> Lane<W, C> {
     #[inline(always)]
     fn release(self, which: u64) {
         // SAFETY: as `tell` asks.
-        self.tell(which, |flag| unsafe { u64::store_release(flag, self.round.0) });
+        self.tell(which, |flag| unsafe { self.shmem().tell(flag, self.round.0) });
     }
 
     /// Has `store` write the own flag of each other PE, of which it is given the address: a mapped, aligned word that only atomic

@@ -8,7 +8,7 @@
 use super::Round;
 use super::lane::Lane;
 use super::walk::Walk;
-use crate::abi::collective::PACKET;
+use crate::abi::collective::{PACKET, divided};
 use crate::arch::{V16, Word};
 use crate::context::MayWait;
 use crate::poll::{Polled, Until, poll_until};
@@ -28,8 +28,7 @@ pub(super) struct Packets<W, C> {
 /// Bytes of a part, where a half of `packet_bytes` in all has so many.
 #[inline(always)]
 pub(super) fn part_bytes(packet_bytes: u32, parts: u32) -> u32 {
-    let half = packet_bytes / 2;
-    if parts <= 1 { half } else { (half / parts) & !(PACKET as u32 - 1) }
+    divided(packet_bytes / 2, parts) & !(PACKET as u32 - 1)
 }
 
 impl<W: Scope, C: MayWait> Lane<W, C> {

@@ -24,8 +24,14 @@ impl Walk {
     pub(super) fn new<S: Scope>(scope: S, parts: u32, words: u32) -> Self {
         let (rank, step) = (scope.rank() as u32, scope.size() as u32);
         // Of one part, and of none, nothing is divided.
-        let divides = parts > 1 && words > 0;
-        let (part, more_parts) = if divides { (rank / words, step / words) } else { (0, 0) };
+        let (part, more_parts) = if parts <= 1 || words == 0 {
+            (0, 0)
+        } else if words.is_power_of_two() {
+            let power = words.trailing_zeros();
+            (rank >> power, step >> power)
+        } else {
+            (rank / words, step / words)
+        };
         Self {
             part,
             word: rank - part * words,

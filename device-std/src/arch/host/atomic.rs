@@ -1,6 +1,7 @@
 //! Read-modify-writes: see `arch/ptx/atomic.rs`.
 
 use super::hooks::{Access, Change, Instruction, Order, current};
+use super::memory::store_word;
 use crate::arch::{Add, Bitwise, Exchange, Semantic};
 use crate::{bf16, f16};
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -225,6 +226,15 @@ pub(crate) unsafe fn load_acquire_gpu_u32(address: u64) -> u32 {
     current().instruction(Instruction::Load { address, bytes: 4, order: Order::Gpu });
     // SAFETY: the caller vouches for the address; all accesses to it are atomic.
     unsafe { (*(address as *const AtomicU32)).load(Ordering::Acquire) }
+}
+
+/// `st.release.gpu`.
+///
+/// # Safety
+/// `address` is aligned and mapped.
+pub(crate) unsafe fn store_release_gpu_u64(address: u64, value: u64) {
+    // SAFETY: passed on; all accesses to it are atomic.
+    unsafe { store_word(address, value, Order::Gpu, Ordering::Release) }
 }
 
 /// `atom.acq_rel.cta.shared.add`.

@@ -58,15 +58,6 @@ pub(crate) unsafe fn store_relaxed_gpu(address: u64, value: u64) {
     unsafe { store_word(address, value, Order::Relaxed, Ordering::Relaxed) }
 }
 
-/// `st.release.gpu`.
-///
-/// # Safety
-/// As [`word`].
-pub(crate) unsafe fn store_release_gpu(address: u64, value: u64) {
-    // SAFETY: passed on.
-    unsafe { store_word(address, value, Order::Release, Ordering::Release) }
-}
-
 /// `atom.relaxed.gpu.add`.
 ///
 /// # Safety

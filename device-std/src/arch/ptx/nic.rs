@@ -52,8 +52,6 @@ macro_rules! write {
 write! {
     /// `st.relaxed.gpu`.
     store_relaxed_gpu "st.relaxed.gpu.global.b64 [{}], {};";
-    /// `st.release.gpu`.
-    store_release_gpu "st.release.gpu.global.b64 [{}], {};";
     /// `red.relaxed.gpu.or`.
     or_relaxed_gpu "red.relaxed.gpu.global.or.b64 [{}], {};";
     /// `red.release.gpu.and`.

@@ -2,7 +2,7 @@
 
 use super::super::mlx5::Segment;
 use super::memory::{Edge, Memory, Visible};
-use crate::arch::{Exchange, Semantic, V16, Word, nic, order};
+use crate::arch::{Exchange, Semantic, V16, Word, atomic, nic, order};
 
 /// The memory that the device's threads and the NIC share, by its device addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Memory for DeviceMemory {
     #[inline(always)]
     fn store(&self, word: u64, value: u64, _: Edge) {
         // SAFETY: see above.
-        unsafe { nic::store_release_gpu(word, value) }
+        unsafe { atomic::store_release_gpu_u64(word, value) }
     }
     #[inline(always)]
     fn add(&self, word: u64, value: u64) -> u64 {
